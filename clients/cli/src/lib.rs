@@ -1,0 +1,1 @@
+//! The steward verbs that talk to a server.

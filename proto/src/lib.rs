@@ -1,0 +1,1 @@
+//! The wire contract of Steward: generated messages, clients and servers.

@@ -1,0 +1,1 @@
+//! The rules of agent-orchestrator, its ports and an in-memory store.

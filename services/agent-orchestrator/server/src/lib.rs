@@ -1,0 +1,1 @@
+//! agent-orchestrator: configuration, gRPC, SQL and background work around its core.

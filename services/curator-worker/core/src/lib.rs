@@ -1,0 +1,1 @@
+//! The rules of curator-worker, its ports and an in-memory store.

@@ -1,0 +1,1 @@
+//! curator-worker: configuration, gRPC, SQL and background work around its core.

@@ -1,0 +1,1 @@
+//! The agent kernel: loop, prompt assembly, tool dispatch, digest.

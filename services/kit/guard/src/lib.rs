@@ -1,0 +1,1 @@
+//! Threat patterns and unicode checks for text that may become an instruction.

@@ -1,0 +1,1 @@
+//! Model providers over HTTP: neutral requests, streaming replies, usage.

@@ -1,0 +1,1 @@
+//! The durable job queue: leases, fences, retries and fairness, as a port with engines.

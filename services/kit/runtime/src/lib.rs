@@ -1,0 +1,1 @@
+//! Configuration layers, lifecycle, supervised tasks, failpoints and logs.

@@ -1,0 +1,1 @@
+//! Opening SQLite with one writer and many readers, migrations and error classes.

@@ -1,0 +1,1 @@
+//! Test tools: mock clock, scripted model server, temporary folders, condition waits.

@@ -1,0 +1,1 @@
+//! The rules of memory-service, its ports and an in-memory store.

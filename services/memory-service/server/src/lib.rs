@@ -1,0 +1,1 @@
+//! memory-service: configuration, gRPC, SQL and background work around its core.

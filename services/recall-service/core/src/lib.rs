@@ -1,0 +1,1 @@
+//! The rules of recall-service, its ports and an in-memory store.

@@ -1,0 +1,1 @@
+//! recall-service: configuration, gRPC, SQL and background work around its core.

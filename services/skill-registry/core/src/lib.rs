@@ -1,0 +1,1 @@
+//! The rules of skill-registry, its ports and an in-memory store.

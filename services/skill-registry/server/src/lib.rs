@@ -1,0 +1,1 @@
+//! skill-registry: configuration, gRPC, SQL and background work around its core.

@@ -1,0 +1,2 @@
+//! The `steward` binary.
+fn main() {}

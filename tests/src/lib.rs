@@ -1,0 +1,1 @@
+//! End-to-end scenarios in both shapes, the architecture test, and benches.
