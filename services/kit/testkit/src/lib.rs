@@ -1,1 +1,21 @@
-//! Test tools: mock clock, scripted model server, temporary folders, condition waits.
+//! Test tools that every crate shares: a clock that stands still, ids that count, waiting for a condition instead of for
+//! a time, folders that survive a failure, and a model server that does what a script says.
+//!
+//! Nothing here belongs into a product binary. Helpers panic with a sentence when a test is wrong, since a test has
+//! nobody to hand an error to.
+#![expect(clippy::expect_used, reason = "a helper of tests fails the test with a sentence")]
+#![warn(missing_docs)]
+
+mod clock;
+mod crypto;
+mod ids;
+pub mod model_server;
+mod temp_dir;
+mod wait;
+
+pub use clock::MockClock;
+pub use crypto::install_crypto;
+pub use ids::SeqIds;
+pub use model_server::{ModelServer, RecordedRequest, Reply, ScriptedCall, ScriptedUsage};
+pub use temp_dir::TempDir;
+pub use wait::{PATIENCE, wait_for, wait_for_some};
