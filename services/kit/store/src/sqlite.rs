@@ -1,0 +1,81 @@
+//! The handle to one database: who may read, who may write, and how it is closed.
+
+mod maintain;
+mod open;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use sqlx::migrate::Migrator;
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
+
+use crate::StoreError;
+
+pub use maintain::Checkpoint;
+
+/// Run on every new connection, writer and readers, before anything else uses it. For tokenizers and functions that
+/// SQLite keeps per connection.
+pub type OnConnect = for<'c> fn(&'c mut SqliteConnection) -> BoxFuture<'c, Result<(), sqlx::Error>>;
+
+/// How to open a database.
+#[derive(Debug, Clone, Copy)]
+pub struct SqliteOptions {
+    /// The migrations that the program ships, forward only.
+    pub migrator: &'static Migrator,
+    /// Most read-only connections at a time, at least one. They are opened when needed and closed when idle.
+    pub readers: u32,
+    /// See [`OnConnect`].
+    pub on_connect: Option<OnConnect>,
+}
+
+/// One open database: a single writer, in whose queue writes are served in order, and a pool of readers. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Sqlite {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    writer: SqlitePool,
+    readers: SqlitePool,
+    known_version: i64,
+    /// Held for as long as the database is open here; the operating system lets go of it if the process dies.
+    lock: File,
+}
+
+impl Sqlite {
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// A read-only connection; it sees every write that was acknowledged before. Waits while all readers are busy.
+    ///
+    /// Two statements may see different states; begin a transaction on the connection where they must agree.
+    pub async fn read(&self) -> Result<PoolConnection<sqlx::Sqlite>, StoreError> {
+        Ok(self.inner.readers.acquire().await?)
+    }
+
+    /// Waits for what is in flight, writes the log back into the database file, and lets another process open it.
+    /// Later calls on any clone answer [`StoreError::Closed`].
+    pub async fn close(&self) {
+        // Readers first: the last connection to close writes the log back, and only the writer can.
+        self.inner.readers.close().await;
+        self.inner.writer.close().await;
+        if let Err(error) = self.inner.lock.unlock() {
+            tracing::warn!(path = %self.inner.path.display(), %error, "could not release the lock of a closed database");
+        }
+    }
+
+    /// Whether [`Sqlite::close`] was called.
+    pub fn is_closed(&self) -> bool {
+        self.inner.writer.is_closed()
+    }
+}

@@ -1,0 +1,107 @@
+//! Looking after a database that is open: checks, backups, checkpoints.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use super::Sqlite;
+use crate::StoreError;
+
+/// What a checkpoint did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Whether a long reader kept part of the log in use.
+    pub blocked: bool,
+    /// Pages in the log.
+    pub log_pages: i64,
+    /// Pages of the log that are in the database file now.
+    pub moved_pages: i64,
+}
+
+impl Sqlite {
+    /// Reads the whole file and answers what is wrong with it: structure, indexes, foreign keys. Empty means sound.
+    pub async fn integrity_check(&self) -> Result<Vec<String>, StoreError> {
+        let mut reader = self.read().await?;
+        let mut problems: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check")
+            .fetch_all(&mut *reader)
+            .await?;
+        problems.retain(|line| line != "ok");
+        let orphans: Vec<(String, Option<i64>, String, i64)> = sqlx::query_as("PRAGMA foreign_key_check")
+            .fetch_all(&mut *reader)
+            .await?;
+        problems.extend(orphans.into_iter().map(|(table, row, parent, _)| {
+            let row = row.map_or_else(|| "unknown".to_owned(), |row| row.to_string());
+            format!("row {row} of {table} refers to a missing row of {parent}")
+        }));
+        Ok(problems)
+    }
+
+    /// Writes a consistent, compact copy of the database to the new file `to`, while readers and the writer go on.
+    /// The file appears only when it is complete and on disk.
+    pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<(), StoreError> {
+        let target = to.into();
+        let mut partial = target.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+
+        let (checked, created) = (target.clone(), partial.clone());
+        blocking(move || create_empty(&checked, &created)).await?;
+        let mut reader = self.read().await?;
+        let name = partial.to_string_lossy().into_owned();
+        let copied = sqlx::query("VACUUM INTO ?").bind(name).execute(&mut *reader).await;
+        drop(reader);
+        if let Err(error) = copied {
+            blocking(move || std::fs::remove_file(&partial).map_err(StoreError::unavailable)).await?;
+            return Err(error.into());
+        }
+        blocking(move || publish(&partial, &target)).await
+    }
+
+    /// Moves the log into the database file and empties it, as far as readers permit.
+    pub async fn checkpoint(&self) -> Result<Checkpoint, StoreError> {
+        let mut writer = self.inner.writer.acquire().await?;
+        let (blocked, log_pages, moved_pages): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
+            .fetch_one(&mut *writer)
+            .await?;
+        Ok(Checkpoint {
+            blocked: blocked != 0,
+            log_pages,
+            moved_pages,
+        })
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(StoreError::unavailable)?
+}
+
+/// `VACUUM INTO` accepts an empty file, and keeps its permissions.
+fn create_empty(target: &Path, partial: &Path) -> Result<(), StoreError> {
+    if target.exists() {
+        return Err(StoreError::TargetExists {
+            path: target.to_owned(),
+        });
+    }
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(partial).map_err(StoreError::unavailable)?;
+    Ok(())
+}
+
+fn publish(partial: &Path, target: &Path) -> Result<(), StoreError> {
+    File::open(partial)
+        .and_then(|file| file.sync_all())
+        .map_err(StoreError::unavailable)?;
+    std::fs::rename(partial, target).map_err(StoreError::unavailable)?;
+    if let Some(folder) = target.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(StoreError::unavailable)?;
+    }
+    Ok(())
+}
