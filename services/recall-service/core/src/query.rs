@@ -1,0 +1,190 @@
+//! What a person or the model typed, understood as a search (`Q-8`).
+//!
+//! Any text is a query. `AND`, `OR`, `NOT`, quotes, parentheses and a trailing `*` work when the whole is well-formed;
+//! when it is not, every sign is literal text. What comes out is an [`Expr`] whose leaves are never empty, so that
+//! [`Query::to_match`] can only produce valid FTS5 syntax, and [`matching`] can answer the same question without SQLite.
+//!
+//! Not here: ranking and filters. Those belong to the store.
+
+mod lex;
+pub mod matching;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+
+use crate::tokenizer::{self, Purpose};
+
+/// Longest query in characters. Longer ones are a mistake of the caller, answered as such.
+pub const MAX_QUERY: usize = 2_000;
+/// Most terms that are searched for; further ones are left out.
+pub const MAX_TERMS: usize = 32;
+
+/// A parsed query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    expr: Expr,
+    /// Whether the caller wrote operators, quotes or prefixes; such a query is never loosened.
+    strict: bool,
+}
+
+/// The structure of a query. Lists have at least two members; terms have at least one token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expr {
+    /// One word, identifier, quoted phrase or run of dense script.
+    Term(Term),
+    /// All of them.
+    All(Vec<Expr>),
+    /// At least one of them.
+    Any(Vec<Expr>),
+    /// The first without the second.
+    Without(Box<Expr>, Box<Expr>),
+}
+
+/// A leaf: consecutive tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// As typed, without quotes.
+    pub text: String,
+    /// The folded tokens, in order; never empty.
+    pub tokens: Vec<String>,
+    /// Whether the last token may be the beginning of a longer one.
+    pub prefix: bool,
+    /// Whether it was quoted.
+    pub quoted: bool,
+}
+
+impl Term {
+    /// `None` if nothing in `text` can be searched for.
+    fn new(text: &str, prefix: bool, quoted: bool) -> Option<Self> {
+        let tokens: Vec<String> =
+            tokenizer::positions(text, Purpose::Query).into_iter().map(|token| token.text).collect();
+        (!tokens.is_empty()).then(|| Self { text: text.replace('\0', " "), tokens, prefix, quoted })
+    }
+}
+
+impl Query {
+    /// Understands `text`; `None` if it holds nothing that could be searched for, such as only blanks or punctuation.
+    pub fn parse(text: &str) -> Option<Self> {
+        let items = lex::items(text);
+        let strict = items.iter().any(lex::Item::is_syntax);
+        if strict && let Some(expr) = parse::well_formed(&items) {
+            return Some(Self { expr, strict });
+        }
+        let terms = lex::literal_words(text).into_iter().filter_map(|word| Term::new(word, false, false));
+        parse::all_of(terms.map(Expr::Term).take(MAX_TERMS).collect()).map(|expr| Self { expr, strict: false })
+    }
+
+    /// The structure.
+    pub fn expr(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// The FTS5 `MATCH` argument. Every term is a quoted string, so no text of the caller's is ever read as syntax.
+    pub fn to_match(&self) -> String {
+        let mut out = String::new();
+        write_match(&self.expr, &mut out);
+        out
+    }
+
+    /// Whether all words had to be present although the caller asked for nothing of the kind: such a query may be
+    /// widened when it finds less than a page.
+    pub fn is_plain_list(&self) -> bool {
+        !self.strict && matches!(self.expr, Expr::All(_))
+    }
+
+    /// The same words, any of which suffices; `None` where the caller was explicit or nothing is left to loosen.
+    ///
+    /// Function words are left out unless there is nothing else, and a long run of dense script is cut into its pairs,
+    /// since a sentence typed in Chinese is hardly ever found as it stands.
+    pub fn widened(&self) -> Option<Self> {
+        if self.strict {
+            return None;
+        }
+        let terms = terms_of(&self.expr);
+        let mut content: Vec<&Term> = terms.iter().copied().filter(|term| !is_function_word(&term.text)).collect();
+        if content.is_empty() {
+            content = terms;
+        }
+        let mut alternatives: Vec<Expr> = Vec::new();
+        for term in content {
+            if term.tokens.len() > 2 && lex::is_dense_run(&term.text) {
+                let pairs = term.tokens[..term.tokens.len() - 1].iter();
+                alternatives.extend(pairs.filter_map(|pair| Term::new(pair, false, false)).map(Expr::Term));
+            } else {
+                alternatives.push(Expr::Term(term.clone()));
+            }
+        }
+        alternatives.dedup();
+        alternatives.truncate(MAX_TERMS);
+        match alternatives.len() {
+            0 => None,
+            1 => alternatives.pop().map(|expr| Self { expr, strict: false }),
+            _ => Some(Self { expr: Expr::Any(alternatives), strict: false }),
+        }
+        .filter(|wider| wider.expr != self.expr)
+    }
+
+    /// The terms that a match may show, those after `NOT` excepted.
+    pub fn terms(&self) -> Vec<&Term> {
+        terms_of(&self.expr)
+    }
+}
+
+fn terms_of(expr: &Expr) -> Vec<&Term> {
+    match expr {
+        Expr::Term(term) => vec![term],
+        Expr::All(members) | Expr::Any(members) => members.iter().flat_map(terms_of).collect(),
+        Expr::Without(wanted, _) => terms_of(wanted),
+    }
+}
+
+fn write_match(expr: &Expr, out: &mut String) {
+    match expr {
+        Expr::Term(term) => {
+            let star = if term.prefix { " *" } else { "" };
+            let _ = write!(out, "\"{}\"{star}", term.text.replace('"', "\"\""));
+        }
+        Expr::All(members) => write_list(members, " AND ", out),
+        Expr::Any(members) => write_list(members, " OR ", out),
+        Expr::Without(wanted, unwanted) => {
+            write_group(wanted, out);
+            out.push_str(" NOT ");
+            write_group(unwanted, out);
+        }
+    }
+}
+
+fn write_list(members: &[Expr], operator: &str, out: &mut String) {
+    for (index, member) in members.iter().enumerate() {
+        if index > 0 {
+            out.push_str(operator);
+        }
+        write_group(member, out);
+    }
+}
+
+fn write_group(expr: &Expr, out: &mut String) {
+    if matches!(expr, Expr::Term(_)) {
+        write_match(expr, out);
+    } else {
+        out.push('(');
+        write_match(expr, out);
+        out.push(')');
+    }
+}
+
+/// English words that say nothing about what is looked for. Only consulted when a query is widened, so that no text
+/// becomes unfindable.
+fn is_function_word(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "a", "about", "after", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "before", "but", "by",
+        "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i",
+        "if", "in", "into", "is", "it", "its", "just", "last", "me", "my", "no", "not", "of", "on", "or", "our", "she",
+        "should", "so", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to",
+        "up", "us", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with",
+        "would", "you", "your",
+    ];
+    WORDS.binary_search(&text.to_ascii_lowercase().as_str()).is_ok()
+}

@@ -1,0 +1,111 @@
+use super::*;
+use proptest::prelude::*;
+
+fn tokens(purpose: Purpose, text: &str) -> Vec<String> {
+    positions(text, purpose).into_iter().map(|token| format!("{}:{}", token.position, token.text)).collect()
+}
+
+#[test]
+fn latin_words_lose_case_and_diacritics() {
+    assert_eq!(tokens(Purpose::Document, "Crème BRÛLÉE"), ["0:creme", "1:brulee"]);
+    assert_eq!(tokens(Purpose::Document, "Cre\u{301}me İstanbul straße Łódź"), ["0:creme", "1:istanbul", "2:strasse", "3:lodz"]);
+    assert_eq!(tokens(Purpose::Document, "ＡＢＣ１２３"), ["0:abc123"]);
+}
+
+#[test]
+fn other_scripts_keep_their_marks_however_they_are_composed() {
+    assert_eq!(tokens(Purpose::Document, "и\u{306}од"), tokens(Purpose::Document, "йод"));
+    assert_eq!(tokens(Purpose::Query, "ΟΔΟΣ"), tokens(Purpose::Query, "οδος"));
+    assert_ne!(tokens(Purpose::Document, "йод"), tokens(Purpose::Document, "иод"));
+}
+
+#[test]
+fn identifiers_are_phrases_of_their_parts() {
+    assert_eq!(tokens(Purpose::Document, "foo_bar a-b x.y::z"), ["0:foo", "1:bar", "2:a", "3:b", "4:x", "5:y", "6:z"]);
+    assert_eq!(tokens(Purpose::Query, "src/main.rs"), ["0:src", "1:main", "2:rs"]);
+    assert_eq!(tokens(Purpose::Document, "E0308"), ["0:e0308"]);
+}
+
+#[test]
+fn camel_case_is_found_whole_by_part_and_by_tail() {
+    assert_eq!(
+        tokens(Purpose::Document, "getUserName HTTPServer"),
+        ["0:getusername", "0:get", "0:user", "0:username", "0:name", "1:httpserver", "1:http", "1:server"]
+    );
+    assert_eq!(tokens(Purpose::Query, "getUserName"), ["0:getusername"]);
+}
+
+#[test]
+fn names_that_end_in_punctuation_are_told_apart() {
+    assert_eq!(tokens(Purpose::Query, "C++ C# C"), ["0:c++", "1:c#", "2:c"]);
+    assert_eq!(tokens(Purpose::Document, "C++, F#"), ["0:c", "0:c++", "1:f", "1:f#"]);
+    assert_eq!(tokens(Purpose::Query, "a#b i++j"), ["0:a", "1:b", "2:i", "3:j"]);
+}
+
+#[test]
+fn a_dense_document_holds_each_character_and_each_pair() {
+    assert_eq!(
+        tokens(Purpose::Document, "人工智能"),
+        ["0:人", "0:人工", "1:工", "1:工智", "2:智", "2:智能", "3:能"]
+    );
+}
+
+#[test]
+fn a_dense_query_is_a_phrase_over_what_was_typed() {
+    assert_eq!(tokens(Purpose::Query, "人"), ["0:人"]);
+    assert_eq!(tokens(Purpose::Query, "人工"), ["0:人工", "1:工"]);
+    assert_eq!(tokens(Purpose::Query, "GPT模型"), ["0:gpt", "1:模型", "2:型"]);
+    assert_eq!(tokens(Purpose::Query, "第3章"), ["0:第", "1:3", "2:章"]);
+}
+
+#[test]
+fn marks_stay_with_their_character() {
+    assert_eq!(tokens(Purpose::Query, "ที่นี่").len(), 2);
+    assert_eq!(tokens(Purpose::Document, "ｶﾞｽ"), tokens(Purpose::Document, "ガス"));
+    assert_eq!(tokens(Purpose::Document, "か\u{3099}"), tokens(Purpose::Document, "が"));
+    assert_eq!(tokens(Purpose::Document, "\u{1112}\u{1161}\u{11ab}"), tokens(Purpose::Document, "한"));
+}
+
+#[test]
+fn pictographs_are_tokens_without_their_modifiers() {
+    assert_eq!(tokens(Purpose::Document, "ship 🚀! 👍🏽"), ["0:ship", "1:🚀", "2:👍"]);
+    assert_eq!(tokens(Purpose::Document, "👩\u{200d}💻"), ["0:👩", "1:💻"]);
+}
+
+#[test]
+fn an_endless_word_is_cut_alike_on_both_sides() {
+    let key = "k".repeat(100_000);
+    assert_eq!(tokens(Purpose::Document, &key), tokens(Purpose::Query, &key));
+}
+
+proptest! {
+    #[test]
+    fn ranges_lie_on_boundaries_and_never_go_back(text in "\\PC{0,60}") {
+        for purpose in [Purpose::Document, Purpose::Query] {
+            let (mut start, mut end, mut seen) = (0, 0, false);
+            let _ = tokenize(&text, purpose, &mut Scratch::default(), &mut |token: Token<'_>| {
+                assert!(!token.text.is_empty() && token.text.len() <= MAX_TOKEN * 2);
+                assert!(text.is_char_boundary(token.start) && text.is_char_boundary(token.end));
+                assert!(token.start < token.end);
+                assert!(seen || !token.colocated);
+                assert!(purpose == Purpose::Document || !token.colocated);
+                if !token.colocated {
+                    assert!(token.start >= start && token.end >= end);
+                    (start, end) = (token.start, token.end);
+                }
+                seen = true;
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
+    #[test]
+    fn a_sink_that_breaks_ends_the_walk(text in "[a-z ]{1,40}") {
+        let mut count = 0;
+        let _ = tokenize(&text, Purpose::Document, &mut Scratch::default(), &mut |_: Token<'_>| {
+            count += 1;
+            ControlFlow::Break(())
+        });
+        prop_assert!(count <= 1);
+    }
+}
