@@ -1,0 +1,153 @@
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::*;
+use crate::config::Secret;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Config {
+    memory: Memory,
+    model: Model,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Memory {
+    listen: String,
+    max_entries: u32,
+    enabled: bool,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:0".to_owned(),
+            max_entries: 100,
+            enabled: true,
+        }
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Model {
+    key: Option<Secret<String>>,
+    routes: Vec<String>,
+    headers: BTreeMap<String, String>,
+}
+
+impl Validate for Config {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.memory.max_entries == 0 {
+            problems.push(Problem::new("max_entries", "must be at least 1").within("memory"));
+        }
+        problems
+    }
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+#[test]
+fn later_layers_win_and_every_setting_knows_its_origin() {
+    let file = file("[memory]\nlisten = \"file\"\nmax_entries = 7\nenabled = false\n");
+    let layers = Layers {
+        file: Some(file.path().to_owned()),
+        environment: pairs(&[
+            ("STEWARD__MEMORY__MAX_ENTRIES", "8"),
+            ("STEWARD__MODEL__KEY", "123456"),
+            ("HOME", "/"),
+        ]),
+        flags: pairs(&[("memory.listen", "flag")]),
+    };
+    let loaded = load::<Config>(&layers).unwrap();
+    assert_eq!(loaded.config.memory.listen, "flag");
+    assert_eq!(loaded.config.memory.max_entries, 8);
+    assert!(!loaded.config.memory.enabled);
+    assert_eq!(loaded.config.model.key.as_ref().unwrap().reveal(), "123456");
+    let dump = loaded.dump();
+    assert!(dump.contains("memory.listen = \"flag\"  # flag"), "{dump}");
+    assert!(
+        dump.contains("memory.max_entries = 8  # STEWARD__MEMORY__MAX_ENTRIES"),
+        "{dump}"
+    );
+    assert!(
+        dump.contains(&format!("memory.enabled = false  # {}", file.path().display())),
+        "{dump}"
+    );
+    assert!(dump.contains("model.routes = []  # default"), "{dump}");
+    assert!(!dump.contains("123456"), "{dump}");
+}
+
+#[test]
+fn all_problems_are_reported_at_once() {
+    let file = file("[memory]\nmax_entries = 0\ncolour = \"red\"\n[memmory]\nlisten = \"x\"\n");
+    let layers = Layers {
+        file: Some(file.path().to_owned()),
+        environment: pairs(&[("STEWARD__MEMORY__ENABLED", "perhaps")]),
+        flags: Vec::new(),
+    };
+    let mut paths: Vec<_> = load::<Config>(&layers)
+        .unwrap_err()
+        .into_iter()
+        .map(|problem| problem.path)
+        .collect();
+    paths.sort();
+    assert_eq!(
+        paths,
+        ["memmory", "memory.colour", "memory.enabled", "memory.max_entries"]
+    );
+}
+
+#[test]
+fn lists_and_tables_can_come_from_the_environment() {
+    let layers = Layers {
+        environment: pairs(&[
+            ("STEWARD__MODEL__ROUTES", "[\"a\", \"b\"]"),
+            ("STEWARD__MODEL__HEADERS", "{ trace = \"on\" }"),
+        ]),
+        ..Layers::default()
+    };
+    let config = load::<Config>(&layers).unwrap().config;
+    assert_eq!(config.model.routes, ["a", "b"]);
+    assert_eq!(config.model.headers["trace"], "on");
+}
+
+#[test]
+fn a_missing_or_broken_file_is_a_problem_and_not_a_default() {
+    let missing = Layers {
+        file: Some("/nowhere/steward.toml".into()),
+        ..Layers::default()
+    };
+    assert!(
+        load::<Config>(&missing).unwrap_err()[0]
+            .message
+            .contains("/nowhere/steward.toml")
+    );
+    let broken = file("[memory");
+    let layers = Layers {
+        file: Some(broken.path().to_owned()),
+        ..Layers::default()
+    };
+    assert!(load::<Config>(&layers).unwrap_err()[0].message.contains("not TOML"));
+}
+
+#[test]
+fn without_any_layer_the_defaults_hold() {
+    let loaded = load::<Config>(&Layers::default()).unwrap();
+    assert_eq!(loaded.config.memory.max_entries, 100);
+    assert!(loaded.settings.iter().all(|setting| setting.origin == "default"));
+}

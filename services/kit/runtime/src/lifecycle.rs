@@ -1,0 +1,133 @@
+//! From the first line of `main` to its exit code: telemetry, TLS provider, runtime, start, signals, stop.
+//!
+//! The first SIGTERM or SIGINT stops softly; a second one, or the end of the patience, stops hard. The exit code is 0
+//! after a stop that was asked for, 1 when something essential failed, 64 for a wrong configuration.
+
+use std::future::Future;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use steward_base::error_chain;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::boot::{Boot, StartError};
+use crate::tasks::{Stopped, Tasks};
+use crate::{config, telemetry, tls};
+
+/// How long a soft stop waits, unless set otherwise.
+pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(25);
+
+/// What [`run`] needs to know before anything is started.
+#[derive(Debug)]
+pub struct Setup {
+    /// Where the services keep their files, and their clock, ids and tasks.
+    pub boot: Boot,
+    /// Logs and traces.
+    pub telemetry: telemetry::Options,
+    /// How long a soft stop waits before it becomes a hard one.
+    pub patience: Duration,
+}
+
+/// Runs a process: `start` binds, builds and spawns into `boot.tasks` and returns once everything is up; then the
+/// process lives until a signal comes or an essential task fails.
+pub fn run<F, Fut>(setup: Setup, start: F) -> ExitCode
+where
+    F: FnOnce(Boot) -> Fut,
+    Fut: Future<Output = Result<(), StartError>>,
+{
+    tls::install_provider();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return report(&StartError::new("start the async runtime", error)),
+    };
+    // Exporters need a runtime to start and to flush in, so the guard lives inside.
+    let code = runtime.block_on(async {
+        let guard = match telemetry::install(&setup.telemetry) {
+            Ok(guard) => guard,
+            Err(error) => return report(&error),
+        };
+        let code = live(setup.boot, setup.patience, start).await;
+        // Flushing blocks until the exporter's own tasks have run.
+        let _ = tokio::task::spawn_blocking(move || drop(guard)).await;
+        code
+    });
+    // What could not be dropped must not keep the process alive.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    code
+}
+
+async fn live<F, Fut>(boot: Boot, patience: Duration, start: F) -> ExitCode
+where
+    F: FnOnce(Boot) -> Fut,
+    Fut: Future<Output = Result<(), StartError>>,
+{
+    let tasks = boot.tasks.clone();
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return report(&StartError::new("listen for signals", error)),
+    };
+    let started = tokio::select! {
+        started = start(boot) => started,
+        () = signals.next() => Ok(()),
+    };
+    if let Err(error) = started {
+        tasks.shutdown(Duration::from_secs(5)).await;
+        return report(&error);
+    }
+    let stopping = tasks.stopping();
+    tokio::select! {
+        () = stopping.cancelled() => {}
+        () = signals.next() => tracing::info!("stopping"),
+    }
+    let stopped = stop(&tasks, patience, &mut signals).await;
+    tracing::info!(forced = stopped.forced, failed = stopped.failed, "stopped");
+    ExitCode::from(u8::from(stopped.failed))
+}
+
+async fn stop(tasks: &Tasks, patience: Duration, signals: &mut Signals) -> Stopped {
+    let shutdown = tasks.shutdown(patience);
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            stopped = &mut shutdown => return stopped,
+            () = signals.next() => {
+                tracing::warn!("asked a second time, stopping hard");
+                tasks.abort();
+            }
+        }
+    }
+}
+
+/// Prints why the process did not start, before or after telemetry is there.
+#[expect(
+    clippy::print_stderr,
+    reason = "this is the last thing a failed start says, telemetry may not exist"
+)]
+fn report(error: &StartError) -> ExitCode {
+    eprintln!("steward: {}", error_chain(error));
+    if let StartError::Config { problems } = error {
+        eprint!("{}", config::list(problems));
+    }
+    ExitCode::from(error.exit_code())
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
