@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, SqlSafeStr};
 use steward_base::{ErrorKind, Fault};
 use tempfile::TempDir;
 use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
 
 use super::*;
 
@@ -159,7 +160,10 @@ async fn an_error_rolls_everything_back() {
         .write(|connection| {
             async move {
                 insert(connection, "a").await?;
-                insert(connection, "a").await
+                sqlx::query("INSERT INTO entry (id, text) VALUES ('a', 'other')")
+                    .execute(connection)
+                    .await?;
+                Ok(())
             }
             .boxed()
         })
@@ -176,7 +180,8 @@ async fn a_write_whose_caller_left_is_finished() {
     let go_on = Arc::new(Notify::new());
     let gate = Arc::clone(&go_on);
     let sqlite = rig.sqlite.clone();
-    let caller = tokio::task::spawn(async move {
+    let mut callers = JoinSet::new();
+    let caller = callers.spawn(async move {
         sqlite
             .write(move |connection| {
                 async move {
@@ -191,7 +196,8 @@ async fn a_write_whose_caller_left_is_finished() {
     });
     has_started.await.expect("the write began");
     caller.abort();
-    assert!(caller.await.expect_err("the caller is gone").is_cancelled());
+    let left = callers.join_next().await.expect("one caller");
+    assert!(left.expect_err("the caller is gone").is_cancelled());
     go_on.notify_one();
 
     // Queued behind the abandoned write, so that its end is what this waits for.
@@ -486,7 +492,7 @@ async fn writers_and_readers_do_not_meet_a_busy_database() {
             Ok::<_, StoreError>(())
         }
     });
-    let outcome = tokio::time::timeout(Duration::from_secs(60), futures::future::try_join_all(writers)).await;
+    let outcome = tokio::time::timeout(Duration::from_mins(1), futures::future::try_join_all(writers)).await;
     outcome.expect("it ends").expect("nobody is refused");
     assert_eq!(ids(&rig.sqlite).await.len(), 80);
 }
