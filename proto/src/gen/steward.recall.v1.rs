@@ -680,6 +680,9 @@ pub struct Hit {
     /// BM25, higher is better. Comparable within one answer only.
     #[prost(double, tag = "3")]
     pub score: f64,
+    /// How far the words of the snippet may be trusted; see `RecalledMessage.integrity`.
+    #[prost(enumeration = "super::super::common::v1::Integrity", tag = "4")]
+    pub integrity: i32,
 }
 /// A message as search shows it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -702,6 +705,10 @@ pub struct RecalledMessage {
     /// When it was appended.
     #[prost(message, optional, tag = "6")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// How far its words may be trusted: the lowest integrity among its spans; for what the model said or called, the lowest
+    /// of all that stood in its context by then. Whoever passes the text on passes this on.
+    #[prost(enumeration = "super::super::common::v1::Integrity", tag = "7")]
+    pub integrity: i32,
 }
 /// Order of found conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
