@@ -71,11 +71,18 @@ async fn write_reply(
     body: &[u8],
 ) -> io::Result<()> {
     let mut head = format!(
-        "HTTP/1.1 {} Scripted\r\ncontent-type: {content_type}\r\nconnection: close\r\ntransfer-encoding: chunked\r\n",
+        "HTTP/1.1 {} Scripted\r\nconnection: close\r\ntransfer-encoding: chunked\r\n",
         reply.status
     );
-    for (name, value) in &reply.headers {
+    if !reply
+        .headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+    {
         // Writing to a string cannot fail.
+        let _ = write!(head, "content-type: {content_type}\r\n");
+    }
+    for (name, value) in &reply.headers {
         let _ = write!(head, "{name}: {value}\r\n");
     }
     head.push_str("\r\n");

@@ -131,7 +131,7 @@ impl Reply {
         Self::with_body(200, Body::Nothing)
     }
 
-    /// Adds a response header.
+    /// Adds a response header; a `content-type` replaces the usual one.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));

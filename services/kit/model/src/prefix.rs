@@ -1,0 +1,185 @@
+//! Whether a request extends the one before it, byte for byte. A pure judgement over hashes, so that it can be kept with
+//! the session and made by any replica (`P-4`).
+
+use serde::{Deserialize, Serialize};
+use steward_base::hash::sha256_hex;
+
+use crate::render::Rendered;
+
+/// What a session remembers of its last request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixState {
+    /// SHA-256 of the tools segment.
+    pub tools_sha: String,
+    /// SHA-256 of the system segment.
+    pub system_sha: String,
+    /// Length of the messages segment in bytes.
+    pub messages_len: u64,
+    /// SHA-256 of the messages segment.
+    pub messages_sha: String,
+}
+
+impl PrefixState {
+    /// The state after `rendered` was sent.
+    pub fn of(rendered: &Rendered) -> Self {
+        Self {
+            tools_sha: sha256_hex(rendered.tools()),
+            system_sha: sha256_hex(rendered.system()),
+            messages_len: rendered.messages().len() as u64,
+            messages_sha: sha256_hex(rendered.messages()),
+        }
+    }
+}
+
+/// One of the three segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefixSegment {
+    /// The tool list.
+    Tools,
+    /// The system prompt.
+    System,
+    /// The conversation.
+    Messages,
+}
+
+/// The judgement on one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrefixVerdict {
+    /// There was none before.
+    First,
+    /// Each segment equals or extends that of the request before.
+    Extends,
+    /// These segments do not.
+    Broken(Vec<PrefixSegment>),
+}
+
+/// Compares a request with the state left by the one before it.
+pub fn check(previous: Option<&PrefixState>, rendered: &Rendered) -> PrefixVerdict {
+    let Some(previous) = previous else {
+        return PrefixVerdict::First;
+    };
+    let messages = rendered.messages();
+    let head = usize::try_from(previous.messages_len)
+        .ok()
+        .and_then(|len| messages.get(..len));
+    let mut broken = Vec::new();
+    if sha256_hex(rendered.tools()) != previous.tools_sha {
+        broken.push(PrefixSegment::Tools);
+    }
+    if sha256_hex(rendered.system()) != previous.system_sha {
+        broken.push(PrefixSegment::System);
+    }
+    if head.is_none_or(|head| sha256_hex(head) != previous.messages_sha) {
+        broken.push(PrefixSegment::Messages);
+    }
+    if broken.is_empty() {
+        PrefixVerdict::Extends
+    } else {
+        PrefixVerdict::Broken(broken)
+    }
+}
+
+/// Fails a test unless each body extends the one before it; `bodies` are raw chat completions requests as a server
+/// received them.
+///
+/// # Errors
+/// A sentence that names the first pair and segment that break.
+pub fn extends_all<B: AsRef<[u8]>>(bodies: &[B]) -> Result<(), String> {
+    let mut previous: Option<[String; 3]> = None;
+    for (index, body) in bodies.iter().enumerate() {
+        let segments = received_segments(body.as_ref()).ok_or_else(|| format!("request {index} is not readable"))?;
+        if let Some(before) = &previous {
+            for (name, (now, then)) in ["tools", "system", "messages"].iter().zip(segments.iter().zip(before)) {
+                if !now.starts_with(then.as_str()) {
+                    return Err(format!(
+                        "request {index} does not extend the {name} of the request before it"
+                    ));
+                }
+            }
+        }
+        previous = Some(segments);
+    }
+    Ok(())
+}
+
+/// The raw text of tools, system message and the other messages of a received body, closing bracket left out.
+fn received_segments(body: &[u8]) -> Option<[String; 3]> {
+    #[derive(Deserialize)]
+    struct Received<'a> {
+        #[serde(borrow)]
+        tools: Option<&'a serde_json::value::RawValue>,
+        #[serde(borrow)]
+        messages: Vec<&'a serde_json::value::RawValue>,
+    }
+    let received: Received<'_> = serde_json::from_slice(body).ok()?;
+    let mut messages: Vec<&str> = received.messages.iter().map(|message| message.get()).collect();
+    let has_system = messages
+        .first()
+        .is_some_and(|first| first.starts_with("{\"role\":\"system\""));
+    let system = if has_system {
+        messages.remove(0).to_owned()
+    } else {
+        String::new()
+    };
+    let tools = received.tools.map(|tools| tools.get().to_owned()).unwrap_or_default();
+    Some([tools, system, messages.join(",")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Message, ModelRequest, ToolChoice};
+    use crate::render::render;
+
+    fn rendered(system: &str, tools: &str, messages: &[&str]) -> Rendered {
+        let request = ModelRequest {
+            model: "m".to_owned(),
+            system: system.into(),
+            tools_json: tools.into(),
+            messages: messages.iter().copied().map(Message::user).collect(),
+            tool_choice: ToolChoice::Auto,
+            max_output_tokens: None,
+        };
+        render(&request).expect("renders")
+    }
+
+    #[test]
+    fn a_longer_conversation_extends_and_a_changed_one_breaks() {
+        let tools = r#"[{"name":"t","description":"","input_schema":{}}]"#;
+        let first = rendered("s", "[]", &["a"]);
+        let state = PrefixState::of(&first);
+        assert_eq!(check(None, &first), PrefixVerdict::First);
+        assert_eq!(check(Some(&state), &first), PrefixVerdict::Extends);
+        assert_eq!(
+            check(Some(&state), &rendered("s", "[]", &["a", "b"])),
+            PrefixVerdict::Extends
+        );
+        let broken = |segments: &[PrefixSegment]| PrefixVerdict::Broken(segments.to_vec());
+        assert_eq!(
+            check(Some(&state), &rendered("s", "[]", &["ab"])),
+            broken(&[PrefixSegment::Messages])
+        );
+        assert_eq!(
+            check(Some(&state), &rendered("s", "[]", &[])),
+            broken(&[PrefixSegment::Messages])
+        );
+        let other = rendered("S", tools, &["a"]);
+        assert_eq!(
+            check(Some(&state), &other),
+            broken(&[PrefixSegment::Tools, PrefixSegment::System])
+        );
+    }
+
+    #[test]
+    fn received_bodies_are_judged_by_segment() {
+        let bodies = [rendered("s", "[]", &["a"]).body, rendered("s", "[]", &["a", "b"]).body];
+        assert_eq!(extends_all(&bodies), Ok(()));
+        let reversed = [&bodies[1], &bodies[0]];
+        let problem = extends_all(&reversed).expect_err("it got shorter");
+        assert_eq!(
+            problem,
+            "request 1 does not extend the messages of the request before it"
+        );
+    }
+}
