@@ -237,7 +237,7 @@ mod tests {
         for expected in 1..=4 {
             assert_eq!(ticks.recv().await, Some(expected));
         }
-        assert!(!tasks.shutdown(Duration::from_secs(60)).await.failed);
+        assert!(!tasks.shutdown(Duration::from_mins(1)).await.failed);
         let status = status.read();
         assert!(status.succeeded >= 2);
         assert_eq!(status.failed, 2);
@@ -252,13 +252,13 @@ mod tests {
             ticks: AtomicU64::new(10),
             seen,
         };
-        let every = Every::new(Duration::from_secs(3600));
+        let every = Every::new(Duration::from_hours(1));
         let runner = Runner::new(counting, every, nudge.clone(), Arc::new(SystemClock));
         let tasks = crate::Tasks::new();
         tasks.spawn("counting", crate::Policy::ESSENTIAL, runner.run(tasks.stopping()));
         assert_eq!(ticks.recv().await, Some(11));
         nudge.nudge();
         assert_eq!(ticks.recv().await, Some(12));
-        assert!(!tasks.shutdown(Duration::from_secs(60)).await.forced);
+        assert!(!tasks.shutdown(Duration::from_mins(1)).await.forced);
     }
 }

@@ -1,0 +1,271 @@
+//! One small struct per service: the generated client over a [`Wire`], with our error, a default deadline and the
+//! message limits that the servers have.
+
+mod stream;
+
+use std::time::Duration;
+
+use steward_proto::{access, agent, learning, memory, recall, skill};
+
+use crate::credentials::Credentials;
+use crate::error::ClientError;
+use crate::wire::Wire;
+
+pub use stream::ResponseStream;
+
+/// How long a call that answers once may take, unless set otherwise. Streams have no deadline of their own.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Largest message in either direction, in bytes; servers and clients share it.
+pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
+macro_rules! facade {
+    (
+        $(#[$docs:meta])*
+        $name:ident = $package:ident::$module:ident::$generated:ident {
+            $($method:ident($request:ident) -> $response:ident;)*
+            $(=> $stream:ident($stream_request:ident) -> $item:ident;)*
+        }
+    ) => {
+        $(#[$docs])*
+        #[derive(Debug, Clone)]
+        pub struct $name {
+            wire: Wire,
+            timeout: Option<Duration>,
+        }
+
+        impl $name {
+            /// Over `wire`, with [`DEFAULT_TIMEOUT`].
+            pub fn new(wire: Wire) -> Self {
+                Self { wire, timeout: Some(DEFAULT_TIMEOUT) }
+            }
+
+            /// With another deadline per call that answers once; `None` waits as long as the call it is made in.
+            #[must_use]
+            pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
+                self.timeout = timeout;
+                self
+            }
+
+            /// Over the same connection with other credentials.
+            #[must_use]
+            pub fn with_credentials(mut self, credentials: Credentials) -> Self {
+                self.wire = self.wire.with_credentials(credentials);
+                self
+            }
+
+            fn generated(&self) -> $package::v1::$module::$generated<Wire> {
+                $package::v1::$module::$generated::new(self.wire.clone())
+                    .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                    .max_encoding_message_size(MAX_MESSAGE_BYTES)
+            }
+
+            $(
+                #[doc = concat!("Calls `", stringify!($request), "`'s RPC and returns its answer.")]
+                pub async fn $method(
+                    &self,
+                    request: $package::v1::$request,
+                ) -> Result<$package::v1::$response, ClientError> {
+                    let mut client = self.generated();
+                    let request = timed(request, self.timeout);
+                    let call = async move { client.$method(request).await };
+                    limited(self.timeout, call).await
+                }
+            )*
+
+            $(
+                #[doc = concat!("Calls `", stringify!($stream_request), "`'s RPC; the answers come one by one.")]
+                pub async fn $stream(
+                    &self,
+                    request: $package::v1::$stream_request,
+                ) -> Result<ResponseStream<$package::v1::$item>, ClientError> {
+                    let answer = self.generated().$stream(request).await?;
+                    Ok(ResponseStream::new(answer.into_inner()))
+                }
+            )*
+        }
+    };
+}
+
+facade! {
+    /// `steward.access.v1.AccessService`: teams, users, tokens.
+    AccessClient = access::access_service_client::AccessServiceClient {
+        who_am_i(WhoAmIRequest) -> WhoAmIResponse;
+        create_team(CreateTeamRequest) -> CreateTeamResponse;
+        list_teams(ListTeamsRequest) -> ListTeamsResponse;
+        create_user(CreateUserRequest) -> CreateUserResponse;
+        list_users(ListUsersRequest) -> ListUsersResponse;
+        update_user(UpdateUserRequest) -> UpdateUserResponse;
+        create_token(CreateTokenRequest) -> CreateTokenResponse;
+        list_tokens(ListTokensRequest) -> ListTokensResponse;
+        revoke_token(RevokeTokenRequest) -> RevokeTokenResponse;
+        exchange_job_token(ExchangeJobTokenRequest) -> ExchangeJobTokenResponse;
+        list_revocations(ListRevocationsRequest) -> ListRevocationsResponse;
+    }
+}
+
+facade! {
+    /// `steward.access.v1.RevocationService`, which every server has.
+    RevocationClient = access::revocation_service_client::RevocationServiceClient {
+        apply_revocations(ApplyRevocationsRequest) -> ApplyRevocationsResponse;
+    }
+}
+
+facade! {
+    /// `steward.agent.v1.AgentService`: turns.
+    AgentClient = agent::agent_service_client::AgentServiceClient {
+        interrupt_turn(InterruptTurnRequest) -> InterruptTurnResponse;
+        list_pending_actions(ListPendingActionsRequest) -> ListPendingActionsResponse;
+        => run_turn(RunTurnRequest) -> RunTurnResponse;
+        => watch_turn(WatchTurnRequest) -> WatchTurnResponse;
+    }
+}
+
+facade! {
+    /// `steward.agent.v1.ModelService`: model calls for services.
+    ModelClient = agent::model_service_client::ModelServiceClient {
+        get_model_route(GetModelRouteRequest) -> GetModelRouteResponse;
+        => generate(GenerateRequest) -> GenerateResponse;
+    }
+}
+
+facade! {
+    /// `steward.agent.v1.SessionService`: a person's sessions.
+    SessionClient = agent::session_service_client::SessionServiceClient {
+        create_session(CreateSessionRequest) -> CreateSessionResponse;
+        get_session(GetSessionRequest) -> GetSessionResponse;
+        list_sessions(ListSessionsRequest) -> ListSessionsResponse;
+        list_session_messages(ListSessionMessagesRequest) -> ListSessionMessagesResponse;
+    }
+}
+
+facade! {
+    /// `steward.learning.v1.ReviewService`: what the reviewer did.
+    ReviewClient = learning::review_service_client::ReviewServiceClient {
+        list_reviews(ListReviewsRequest) -> ListReviewsResponse;
+        get_review(GetReviewRequest) -> GetReviewResponse;
+        retry_review(RetryReviewRequest) -> RetryReviewResponse;
+        cancel_review(CancelReviewRequest) -> CancelReviewResponse;
+        => watch_reviews(WatchReviewsRequest) -> WatchReviewsResponse;
+    }
+}
+
+facade! {
+    /// `steward.memory.v1.MemoryService`: memory entries.
+    MemoryClient = memory::memory_service_client::MemoryServiceClient {
+        apply(ApplyRequest) -> ApplyResponse;
+        list_entries(ListEntriesRequest) -> ListEntriesResponse;
+        get_entry(GetEntryRequest) -> GetEntryResponse;
+        list_entry_revisions(ListEntryRevisionsRequest) -> ListEntryRevisionsResponse;
+        revert_entry(RevertEntryRequest) -> RevertEntryResponse;
+        get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;
+        list_proposals(ListProposalsRequest) -> ListProposalsResponse;
+        approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
+        reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+    }
+}
+
+facade! {
+    /// `steward.recall.v1.RecallService`: search in the past.
+    RecallClient = recall::recall_service_client::RecallServiceClient {
+        search(SearchRequest) -> SearchResponse;
+    }
+}
+
+facade! {
+    /// `steward.recall.v1.SessionStoreService`: sessions and messages, for services.
+    SessionStoreClient = recall::session_store_service_client::SessionStoreServiceClient {
+        create_session(CreateSessionRequest) -> CreateSessionResponse;
+        get_session(GetSessionRequest) -> GetSessionResponse;
+        list_sessions(ListSessionsRequest) -> ListSessionsResponse;
+        acquire_turn_lease(AcquireTurnLeaseRequest) -> AcquireTurnLeaseResponse;
+        renew_turn_lease(RenewTurnLeaseRequest) -> RenewTurnLeaseResponse;
+        release_turn_lease(ReleaseTurnLeaseRequest) -> ReleaseTurnLeaseResponse;
+        append_messages(AppendMessagesRequest) -> AppendMessagesResponse;
+        list_messages(ListMessagesRequest) -> ListMessagesResponse;
+        get_turn(GetTurnRequest) -> GetTurnResponse;
+        list_due_reviews(ListDueReviewsRequest) -> ListDueReviewsResponse;
+        acknowledge_due_reviews(AcknowledgeDueReviewsRequest) -> AcknowledgeDueReviewsResponse;
+        check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
+    }
+}
+
+facade! {
+    /// `steward.skill.v1.SkillService`: skills.
+    SkillClient = skill::skill_service_client::SkillServiceClient {
+        get_skill(GetSkillRequest) -> GetSkillResponse;
+        list_skills(ListSkillsRequest) -> ListSkillsResponse;
+        view_skill(ViewSkillRequest) -> ViewSkillResponse;
+        manage_skill(ManageSkillRequest) -> ManageSkillResponse;
+        archive_skill(ArchiveSkillRequest) -> ArchiveSkillResponse;
+        restore_skill(RestoreSkillRequest) -> RestoreSkillResponse;
+        purge_skill(PurgeSkillRequest) -> PurgeSkillResponse;
+        pin_skill(PinSkillRequest) -> PinSkillResponse;
+        get_index(GetIndexRequest) -> GetIndexResponse;
+        list_revisions(ListRevisionsRequest) -> ListRevisionsResponse;
+        diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
+        restore_revision(RestoreRevisionRequest) -> RestoreRevisionResponse;
+    }
+}
+
+/// All facades over one wire, for an installation whose services answer on one port.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Teams, users, tokens.
+    pub access: AccessClient,
+    /// Turns.
+    pub agent: AgentClient,
+    /// Model calls.
+    pub model: ModelClient,
+    /// A person's sessions.
+    pub sessions: SessionClient,
+    /// What the reviewer did.
+    pub reviews: ReviewClient,
+    /// Memory entries.
+    pub memory: MemoryClient,
+    /// Search in the past.
+    pub recall: RecallClient,
+    /// Sessions and messages, for services.
+    pub store: SessionStoreClient,
+    /// Skills.
+    pub skills: SkillClient,
+}
+
+impl Client {
+    /// Every facade over the same wire.
+    pub fn new(wire: Wire) -> Self {
+        Self {
+            access: AccessClient::new(wire.clone()),
+            agent: AgentClient::new(wire.clone()),
+            model: ModelClient::new(wire.clone()),
+            sessions: SessionClient::new(wire.clone()),
+            reviews: ReviewClient::new(wire.clone()),
+            memory: MemoryClient::new(wire.clone()),
+            recall: RecallClient::new(wire.clone()),
+            store: SessionStoreClient::new(wire.clone()),
+            skills: SkillClient::new(wire),
+        }
+    }
+}
+
+fn timed<T>(message: T, timeout: Option<Duration>) -> tonic::Request<T> {
+    let mut request = tonic::Request::new(message);
+    if let Some(timeout) = timeout {
+        request.set_timeout(timeout);
+    }
+    request
+}
+
+/// The whole call under the deadline: the wire ends with the head of the answer, a message may still be missing.
+async fn limited<T>(
+    timeout: Option<Duration>,
+    call: impl Future<Output = Result<tonic::Response<T>, tonic::Status>>,
+) -> Result<T, ClientError> {
+    let answer = match timeout {
+        Some(timeout) => tokio::time::timeout(timeout, call)
+            .await
+            .map_err(|_| ClientError::timed_out())?,
+        None => call.await,
+    };
+    Ok(answer?.into_inner())
+}

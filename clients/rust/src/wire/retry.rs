@@ -1,0 +1,150 @@
+//! Repeating a call that found nobody. Only what the contract calls idempotent is repeated, only UNAVAILABLE is a
+//! reason, and never beyond the call's deadline.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use rand::RngExt as _;
+use steward_proto::methods::Idempotency;
+use tokio::time::Instant;
+use tonic::body::Body;
+use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
+
+use super::{WireRequest, WireResponse, timeout};
+use crate::error::unanswered;
+
+/// How often and how long after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Calls in all; 1 never repeats.
+    pub attempts: u32,
+    /// Longest first wait; doubled for each further one, and each drawn at random below that.
+    pub first_wait: Duration,
+    /// Longest wait, also when the server asks for more.
+    pub longest_wait: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts: 4,
+            first_wait: Duration::from_millis(100),
+            longest_wait: Duration::from_secs(5),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Never repeats.
+    pub const fn never() -> Self {
+        Self {
+            attempts: 1,
+            first_wait: Duration::ZERO,
+            longest_wait: Duration::ZERO,
+        }
+    }
+
+    fn wait(self, attempt: u32, asked: Option<Duration>) -> Duration {
+        let window = self
+            .first_wait
+            .saturating_mul(2_u32.saturating_pow(attempt - 1))
+            .min(self.longest_wait);
+        let drawn = window.mul_f64(rand::rng().random::<f64>());
+        asked
+            .unwrap_or(Duration::ZERO)
+            .saturating_add(drawn)
+            .min(self.longest_wait)
+    }
+}
+
+/// Requests above this are sent once: they would have to be held in memory for a repetition.
+const LARGEST_REPEATED: usize = 1 << 20;
+
+/// Sends, and repeats while policy, method and deadline permit.
+pub(super) async fn send<F, Fut>(
+    policy: RetryPolicy,
+    deadline: Option<Instant>,
+    mut request: WireRequest,
+    mut once: F,
+) -> Result<WireResponse, Status>
+where
+    F: FnMut(WireRequest) -> Fut,
+    Fut: Future<Output = Result<WireResponse, Status>>,
+{
+    timeout::write(request.headers_mut(), deadline);
+    if policy.attempts <= 1 || !may_repeat(request.uri().path()) {
+        return within(deadline, once(request)).await;
+    }
+    let (parts, body) = request.into_parts();
+    let body = Limited::new(body, LARGEST_REPEATED);
+    let bytes = body.collect().await.map_err(|error| {
+        unanswered(
+            Code::ResourceExhausted,
+            "the request is too large to be sent",
+            error.to_string(),
+        )
+    })?;
+    let bytes = bytes.to_bytes();
+    let mut attempt = 1;
+    loop {
+        let mut request = http::Request::from_parts(parts.clone(), Body::new(Full::<Bytes>::new(bytes.clone())));
+        timeout::write(request.headers_mut(), deadline);
+        let outcome = within(deadline, once(request)).await;
+        let Some(asked) = unavailable(&outcome) else {
+            return outcome;
+        };
+        let wait = policy.wait(attempt, asked);
+        let in_time = deadline.is_none_or(|deadline| Instant::now() + wait < deadline);
+        if attempt >= policy.attempts || !in_time {
+            return outcome;
+        }
+        tracing::debug!(attempt, ?wait, path = %parts.uri.path(), "unavailable, asking again");
+        tokio::time::sleep(wait).await;
+        attempt += 1;
+    }
+}
+
+/// Whether the contract says that doing it twice is doing it once.
+fn may_repeat(path: &str) -> bool {
+    steward_proto::methods::find(path).is_some_and(|method| match method.idempotency {
+        Idempotency::NoSideEffects | Idempotency::Idempotent => true,
+        Idempotency::Unknown => false,
+    })
+}
+
+async fn within<Fut>(deadline: Option<Instant>, call: Fut) -> Result<WireResponse, Status>
+where
+    Fut: Future<Output = Result<WireResponse, Status>>,
+{
+    let Some(deadline) = deadline else { return call.await };
+    tokio::time::timeout_at(deadline, call).await.unwrap_or_else(|_| {
+        Err(unanswered(
+            Code::DeadlineExceeded,
+            "the deadline passed",
+            "no answer before the deadline",
+        ))
+    })
+}
+
+enum Answer {
+    /// The caller gets it.
+    Final,
+    /// Nobody there, or a server that sends the caller away, perhaps for a time.
+    Unavailable { asked: Option<Duration> },
+}
+
+fn answer(outcome: &Result<WireResponse, Status>) -> Answer {
+    let status = match outcome {
+        Err(status) => Some(status.clone()),
+        // An answer without any message carries its status in the headers.
+        Ok(response) => Status::from_header_map(response.headers()),
+    };
+    match status {
+        Some(status) if status.code() == Code::Unavailable => Answer::Unavailable {
+            asked: status.get_details_retry_info().and_then(|info| info.retry_delay),
+        },
+        _ => Answer::Final,
+    }
+}
