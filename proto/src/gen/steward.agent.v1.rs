@@ -1060,7 +1060,7 @@ pub struct ModelAssistantMessage {
 /// A call.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ModelToolCall {
-    /// Id.
+    /// Id by which the result refers to the call.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
     /// Name of the tool.
