@@ -1,1 +1,1 @@
-//! End-to-end scenarios in both shapes, the architecture test, and benches.
+//! What the end-to-end scenarios share: a stack in both shapes, a scripted model, and a person who uses it.
