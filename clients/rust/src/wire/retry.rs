@@ -92,8 +92,9 @@ where
         let mut request = http::Request::from_parts(parts.clone(), Body::new(Full::<Bytes>::new(bytes.clone())));
         timeout::write(request.headers_mut(), deadline);
         let outcome = within(deadline, once(request)).await;
-        let Some(asked) = unavailable(&outcome) else {
-            return outcome;
+        let asked = match answer(&outcome) {
+            Answer::Final => return outcome,
+            Answer::Unavailable { asked } => asked,
         };
         let wait = policy.wait(attempt, asked);
         let in_time = deadline.is_none_or(|deadline| Instant::now() + wait < deadline);
