@@ -1,0 +1,204 @@
+use super::*;
+
+const ORIGINS: [Origin; 8] = [
+    Origin::Foreground,
+    Origin::Review,
+    Origin::Curation,
+    Origin::Schedule,
+    Origin::Delegate,
+    Origin::Hub,
+    Origin::Builtin,
+    Origin::Import,
+];
+
+fn state(provenance: Provenance) -> GateState {
+    GateState {
+        provenance: Some(provenance),
+        pinned: false,
+        protected: false,
+    }
+}
+
+/// Every cell, so that a change of the rules is seen as a change of the table and of nothing else. One row per origin
+/// and state; a letter per action in the order of `Action::ALL`: `+` allowed, `a` archived instead, `-` refused.
+#[test]
+fn the_table_is_what_the_rules_say() {
+    let open = |name| GateState {
+        provenance: Provenance::parse(name),
+        pinned: false,
+        protected: false,
+    };
+    let pinned = |name| GateState {
+        pinned: true,
+        ..open(name)
+    };
+    let rows = [
+        ("agent", open("agent_created")),
+        ("agent pinned", pinned("agent_created")),
+        ("user", open("user_made")),
+        ("user pinned", pinned("user_made")),
+        ("hub", open("hub")),
+        ("builtin", open("builtin")),
+        (
+            "protected",
+            GateState {
+                protected: true,
+                ..open("builtin")
+            },
+        ),
+        ("external", open("external")),
+        ("imported", open("imported")),
+        ("unreadable", open("no such provenance")),
+    ];
+    let letters = |origin: Origin, state: GateState| {
+        Action::ALL
+            .into_iter()
+            .map(|action| match rule(origin, state, action) {
+                Ruling::Allow => '+',
+                Ruling::AsArchive => 'a',
+                Ruling::Refuse(_) => '-',
+            })
+            .collect::<String>()
+    };
+    let expected = |origin: Origin| -> [&str; 10] {
+        match origin {
+            Origin::Foreground | Origin::Import => [
+                "+++++++++++",
+                "+++++--+++-",
+                "+++++++++++",
+                "+++++--+++-",
+                "+++++-++++-",
+                "-----+++++-",
+                "-------+++-",
+                "-----------",
+                "+++++++++++",
+                "-----------",
+            ],
+            Origin::Review | Origin::Curation | Origin::Schedule | Origin::Delegate => {
+                let mut rows = ["-----------"; 10];
+                rows[0] = "+++++a++---";
+                rows
+            }
+            Origin::Hub => {
+                let mut rows = ["-----------"; 10];
+                rows[4] = "+++++a++---";
+                rows
+            }
+            Origin::Builtin => {
+                let mut rows = ["-----------"; 10];
+                rows[5] = "+++++a++---";
+                rows[6] = "+++++--+---";
+                rows
+            }
+        }
+    };
+    for origin in ORIGINS {
+        for ((label, state), wanted) in rows.into_iter().zip(expected(origin)) {
+            assert_eq!(letters(origin, state), wanted, "{origin} on {label}");
+        }
+    }
+}
+
+#[test]
+fn a_review_is_refused_on_everything_that_is_not_its_own() {
+    let cases = [
+        (state(Provenance::Builtin), Gate::Builtin),
+        (state(Provenance::Hub), Gate::Hub),
+        (
+            GateState {
+                pinned: true,
+                ..state(Provenance::AgentCreated)
+            },
+            Gate::Pinned,
+        ),
+        (state(Provenance::External), Gate::External),
+        (state(Provenance::UserMade), Gate::UserMade),
+    ];
+    let actions = [
+        Action::Edit,
+        Action::Patch,
+        Action::WriteFile,
+        Action::RemoveFile,
+        Action::Delete,
+    ];
+    let mut refusals = 0;
+    for origin in [Origin::Review, Origin::Curation] {
+        for (state, gate) in cases {
+            for action in actions {
+                assert_eq!(rule(origin, state, action), Ruling::Refuse(gate), "{origin} {action:?}");
+                refusals += 1;
+            }
+        }
+    }
+    assert_eq!(refusals, 2 * 25);
+    assert_eq!(
+        rule(Origin::Foreground, state(Provenance::UserMade), Action::Patch),
+        Ruling::Allow
+    );
+    assert_eq!(
+        rule(Origin::Foreground, state(Provenance::UserMade), Action::Edit),
+        Ruling::Allow
+    );
+}
+
+#[test]
+fn an_unreadable_record_is_refused_to_everyone() {
+    let unreadable = GateState {
+        provenance: None,
+        pinned: false,
+        protected: false,
+    };
+    for origin in ORIGINS {
+        for action in Action::ALL {
+            assert_eq!(rule(origin, unreadable, action), Ruling::Refuse(Gate::Unreadable));
+        }
+    }
+}
+
+#[test]
+fn only_reviews_and_curations_make_agent_created_skills() {
+    for origin in ORIGINS {
+        let is_learner = matches!(origin, Origin::Review | Origin::Curation);
+        assert_eq!(
+            Provenance::of_creation(origin) == Provenance::AgentCreated,
+            is_learner,
+            "{origin}"
+        );
+    }
+}
+
+#[test]
+fn a_curation_says_where_the_content_went() {
+    assert_eq!(
+        absorption(Origin::Curation, Absorption::NotGiven),
+        Err(Gate::AbsorbedInto)
+    );
+    assert_eq!(absorption(Origin::Curation, Absorption::Pruned), Ok(()));
+    assert_eq!(absorption(Origin::Curation, Absorption::Into), Ok(()));
+    assert_eq!(
+        absorption(Origin::Curation, Absorption::IntoNothing),
+        Err(Gate::AbsorbedInto)
+    );
+    assert_eq!(absorption(Origin::Review, Absorption::NotGiven), Ok(()));
+    assert_eq!(
+        absorption(Origin::Foreground, Absorption::IntoNothing),
+        Err(Gate::AbsorbedInto)
+    );
+}
+
+#[test]
+fn every_gate_says_what_to_do() {
+    let gates = ORIGINS.into_iter().flat_map(|origin| {
+        Provenance::ALL.into_iter().flat_map(move |provenance| {
+            Action::ALL
+                .into_iter()
+                .filter_map(move |action| match rule(origin, state(provenance), action) {
+                    Ruling::Refuse(gate) => Some(gate),
+                    Ruling::Allow | Ruling::AsArchive => None,
+                })
+        })
+    });
+    for gate in gates {
+        assert!(gate.advice().len() > 20 && !gate.as_str().is_empty());
+    }
+}

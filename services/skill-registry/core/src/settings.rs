@@ -1,0 +1,40 @@
+//! The numbers that bound a skill (`S-11`), as settings of an installation.
+
+use serde::{Deserialize, Serialize};
+
+/// Limits and switches. Lengths of text are in Unicode scalar values, never in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Longest description that an agent may give a skill, and longest that the index shows, in characters.
+    pub agent_description_chars: usize,
+    /// Longest description of any skill, in characters.
+    pub description_chars: usize,
+    /// Longest `SKILL.md`, in characters.
+    pub skill_md_chars: usize,
+    /// Largest supporting file, in bytes.
+    pub file_bytes: usize,
+    /// Most files of a skill, `SKILL.md` included.
+    pub files: usize,
+    /// Largest skill, in bytes over all its files.
+    pub skill_bytes: usize,
+    /// Most skills in use in one scope.
+    pub skills_per_scope: usize,
+    /// Whether what an agent writes into a skill must pass the guard (`S-14`).
+    pub guard_agent_created: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            agent_description_chars: 60,
+            description_chars: 1_024,
+            skill_md_chars: 100_000,
+            file_bytes: 1024 * 1024,
+            files: 200,
+            skill_bytes: 10 * 1024 * 1024,
+            skills_per_scope: 1_000,
+            guard_agent_created: true,
+        }
+    }
+}

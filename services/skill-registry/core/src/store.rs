@@ -1,0 +1,173 @@
+//! The port to where skills are kept.
+//!
+//! Rules read a state, decide, and hand the store one [`Change`] that names the version it rests on. The store applies
+//! all of it or nothing, in one transaction: fence, request id, version, names, revision, blobs, what the writer has
+//! read, and the first answer.
+
+pub mod contract;
+
+use async_trait::async_trait;
+use steward_base::names::{SkillId, TeamId};
+use steward_base::{JobRef, Timestamp};
+
+use crate::error::StoreFault;
+use crate::name::Scope;
+use crate::record::{Files, Found, Revision, SkillRecord};
+
+/// Who remembers having read a skill (`S-12`): a session, or a job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reader {
+    /// By its id.
+    Session(String),
+    /// By its id; a retry of the job has read what its first try read.
+    Job(String),
+}
+
+impl Reader {
+    /// The key in stores.
+    pub fn key(&self) -> String {
+        match self {
+            Self::Session(id) => format!("session/{id}"),
+            Self::Job(id) => format!("job/{id}"),
+        }
+    }
+
+    /// What it is, for messages.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Session(_) => "session",
+            Self::Job(_) => "job",
+        }
+    }
+}
+
+/// Which request a write answers (`T-9`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestKey {
+    /// Whose ids these are: two callers' equal ids are two requests.
+    pub scope: String,
+    /// As the caller gave it.
+    pub id: String,
+    /// Hash over the rest of the request.
+    pub hash: String,
+}
+
+/// What was answered to a request id before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstAnswer {
+    /// Hash of the request then.
+    pub hash: String,
+    /// The answer, as the rules serialised it.
+    pub answer: String,
+}
+
+/// A write, whole.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The record as it shall be; its `version` is one more than `expected`. Usage in it is ignored after creation.
+    pub record: SkillRecord,
+    /// The version that the change rests on; none to create.
+    pub expected: Option<u64>,
+    /// The new revision with its files; none if only the record changes.
+    pub revision: Option<(Revision, Files)>,
+    /// Whether it counts as a patch (`S-9`).
+    pub is_patch: bool,
+    /// Who has now read the new revision, having written it.
+    pub reader: Option<Reader>,
+    /// The claim under which it is written.
+    pub fence: Option<JobRef>,
+    /// The request that it answers, with the answer.
+    pub answer: Option<(RequestKey, String)>,
+}
+
+/// Why a change was not applied. Nothing of it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// The record is not at the expected version, or exists although it should not.
+    #[error("the skill is at another version")]
+    VersionMismatch,
+    /// Skills in use of the scope that keep the name or folder from being used; full names.
+    #[error("the name or folder is taken")]
+    InTheWay(Vec<String>),
+    /// A newer claim of the job was seen.
+    #[error("a newer claim of the job exists")]
+    StaleFence {
+        /// The newest fence seen.
+        current: u64,
+    },
+    /// The request id was answered meanwhile.
+    #[error("the request was answered before")]
+    Answered(FirstAnswer),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreFault),
+}
+
+/// A look at a skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// The tenant.
+    pub team: TeamId,
+    /// Which skill.
+    pub uid: String,
+    /// Which revision was shown.
+    pub revision: String,
+    /// Who remembers it.
+    pub reader: Option<Reader>,
+    /// Whether it is a use, or a look by a review or curation (`S-9`).
+    pub is_use: bool,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The destruction of an archived skill.
+#[derive(Debug, Clone)]
+pub struct Purge {
+    /// The record as it was read.
+    pub record: SkillRecord,
+    /// Who does it: user id and token id, for the audit.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Where skills are kept. Implementations pass [`contract::check`].
+#[async_trait]
+pub trait SkillStore: std::fmt::Debug + Send + Sync {
+    /// What was answered to this request id before.
+    async fn first_answer(&self, team: &TeamId, scope: &str, id: &str) -> Result<Option<FirstAnswer>, StoreFault>;
+
+    /// The skills of these scopes, in use or archived, ordered by scope (nearest first), category, name and uid.
+    async fn list(&self, team: &TeamId, scopes: &[Scope], archived: bool) -> Result<Vec<Found>, StoreFault>;
+
+    /// All skills with this name in these scopes, in use or archived, in the same order.
+    async fn named(&self, team: &TeamId, scopes: &[Scope], name: &SkillId) -> Result<Vec<Found>, StoreFault>;
+
+    /// Revisions with a number below `before`, newest first, at most `limit`.
+    async fn revisions(
+        &self,
+        team: &TeamId,
+        uid: &str,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<Revision>, StoreFault>;
+
+    /// One revision by its id.
+    async fn revision(&self, team: &TeamId, uid: &str, id: &str) -> Result<Option<Revision>, StoreFault>;
+
+    /// The files of a revision, checked against its hashes.
+    async fn files(&self, team: &TeamId, revision: &Revision) -> Result<Files, StoreFault>;
+
+    /// The revision that a reader has last seen of a skill.
+    async fn last_read(&self, team: &TeamId, reader: &Reader, uid: &str) -> Result<Option<String>, StoreFault>;
+
+    /// Counts a look and remembers it.
+    async fn record_view(&self, view: View) -> Result<(), StoreFault>;
+
+    /// Applies a change.
+    async fn commit(&self, change: Change) -> Result<(), CommitError>;
+
+    /// Destroys a skill with its revisions, what was read of it, the answers about it, and blobs that nothing else uses.
+    /// Leaves a line in the audit. Returns how many revisions there were.
+    async fn purge(&self, purge: Purge) -> Result<u64, CommitError>;
+}
