@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use crate::tokenizer::{self, Purpose};
 
 /// Longest query in characters. Longer ones are a mistake of the caller, answered as such.
-pub const MAX_QUERY: usize = 2_000;
+pub const MAX_QUERY: usize = 1_000;
 /// Most terms that are searched for; further ones are left out.
 pub const MAX_TERMS: usize = 32;
 

@@ -32,16 +32,12 @@ impl Searchable {
 
     /// Whether the text satisfies the query.
     pub fn matches(&self, query: &Query) -> bool {
-        self.satisfies(query.expr())
+        satisfied(query.expr(), &|term| self.holds(term))
     }
 
-    fn satisfies(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Term(term) => !self.places(term).is_empty(),
-            Expr::All(members) => members.iter().all(|member| self.satisfies(member)),
-            Expr::Any(members) => members.iter().any(|member| self.satisfies(member)),
-            Expr::Without(wanted, unwanted) => self.satisfies(wanted) && !self.satisfies(unwanted),
-        }
+    /// Whether the term's tokens follow one another somewhere in the text.
+    pub fn holds(&self, term: &Term) -> bool {
+        !self.places(term).is_empty()
     }
 
     /// Byte ranges of everything that the query's terms matched: ascending, apart from each other.
@@ -101,5 +97,16 @@ impl Searchable {
             self.tokens.get(index).filter(|token| token.position == position)
         };
         Some(at(first)?.start..at(last)?.end)
+    }
+}
+
+/// Whether an expression holds, given which of its terms are present. For documents of several fields a term is present
+/// when one of them holds it.
+pub fn satisfied(expr: &Expr, present: &dyn Fn(&Term) -> bool) -> bool {
+    match expr {
+        Expr::Term(term) => present(term),
+        Expr::All(members) => members.iter().all(|member| satisfied(member, present)),
+        Expr::Any(members) => members.iter().any(|member| satisfied(member, present)),
+        Expr::Without(wanted, unwanted) => satisfied(wanted, present) && !satisfied(unwanted, present),
     }
 }

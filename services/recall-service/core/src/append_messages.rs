@@ -1,0 +1,266 @@
+//! The one write of a conversation: messages, counters, prefix, turn, open calls and the due review, all or nothing.
+//!
+//! [`decide`] is pure: a store loads what is there inside its transaction, asks, and writes what it is told. So the
+//! rules are the same for every store, and a store only has to be a transaction.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use steward_base::names::{SessionId, TeamId};
+use steward_base::{FieldViolations, Timestamp};
+
+use crate::error::Error;
+use crate::message::{Message, NewMessage};
+use crate::session::{Counters, Exposure, OpenCall, PrefixState, Session, Usage};
+use crate::sessions::Sessions;
+use crate::turn::{DueReview, NewDueReview, Turn, TurnUpdate};
+
+/// How long a call waits for the client where the caller gives no time (`T-8`).
+pub const OPEN_CALL_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+/// Most messages of one append.
+pub const MAX_MESSAGES: usize = 500;
+
+/// What a retry is recognised by (`T-9`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestKey {
+    /// The caller's request id.
+    pub id: String,
+    /// SHA-256 of the rest of the request.
+    pub hash: String,
+}
+
+/// Calls that begin to wait for the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenCallsChange {
+    /// Instead of those that waited.
+    Replace(Vec<OpenCall>),
+    /// Beside those that wait.
+    Add(Vec<OpenCall>),
+}
+
+/// An append. What is absent stays as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Append {
+    /// The tenant.
+    pub team: TeamId,
+    /// The session.
+    pub session: SessionId,
+    /// Fence of the caller's turn lease.
+    pub fence: u64,
+    /// Number of the last message as the caller knows it.
+    pub expected_seq: u64,
+    /// Recognises a retry.
+    pub request: RequestKey,
+    /// What to append, in order.
+    pub messages: Vec<NewMessage>,
+    /// New state of the turn.
+    pub turn: Option<TurnUpdate>,
+    /// New counters.
+    pub counters: Option<Counters>,
+    /// New prefix state.
+    pub prefix: Option<PrefixState>,
+    /// Added to the session's sums.
+    pub usage: Option<Usage>,
+    /// Calls that wait for the client; a zero expiry means [`OPEN_CALL_TTL`] from now.
+    pub open_calls: OpenCallsChange,
+    /// A review that the turn made due.
+    pub due_review: Option<NewDueReview>,
+    /// New title.
+    pub title: Option<String>,
+    /// Learned artefacts that the session was shown.
+    pub exposures: Vec<Exposure>,
+}
+
+impl Append {
+    /// The turn that the append belongs to.
+    pub fn turn_id(&self) -> Option<&str> {
+        let update = self.turn.as_ref().map(|turn| turn.id.as_str());
+        update.or_else(|| self.messages.iter().map(|message| message.turn.as_str()).find(|turn| !turn.is_empty()))
+    }
+}
+
+/// The answer, kept beside the request id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Appended {
+    /// Number of the session's last message now.
+    pub last_seq: u64,
+    /// Resource name of the due review that was kept.
+    pub due_review: Option<String>,
+}
+
+/// What a store found in the transaction.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The session.
+    pub session: Session,
+    /// The turn that the append belongs to, if it is known.
+    pub turn: Option<Turn>,
+    /// Another turn that the session still has open.
+    pub other_open_turn: Option<Turn>,
+}
+
+/// What a store has to write.
+#[derive(Debug, Clone)]
+pub struct Effects {
+    /// The session as it is to be.
+    pub session: Session,
+    /// New messages, numbered.
+    pub messages: Vec<Message>,
+    /// Turns as they are to be.
+    pub turns: Vec<Turn>,
+    /// A new row of the outbox.
+    pub due_review: Option<DueReview>,
+    /// The answer.
+    pub appended: Appended,
+}
+
+/// Checks the append against what is stored and says what to write. Retries are recognised before, by the store.
+pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, Error> {
+    let Found { mut session, turn, other_open_turn } = found;
+    session.lease.check(append.fence)?;
+    if append.expected_seq != session.last_seq {
+        return Err(Error::SequenceMismatch { expected: append.expected_seq, current: session.last_seq });
+    }
+    let turn_id = append.turn_id().map(str::to_owned);
+    let messages = number(append.messages, &session, turn_id.as_deref(), now);
+    let first_new = session.last_seq + 1;
+    session.last_seq += messages.len() as u64;
+
+    let mut turns = Vec::new();
+    if let Some(turn) = move_turn(turn, append.turn, first_new, session.last_seq, now)? {
+        if turn.state.is_open() {
+            turns.extend(other_open_turn.map(|other| close_left_open(other, now)));
+            session.open_turn = Some(turn.id.clone());
+        } else if session.open_turn.as_deref() == Some(turn.id.as_str()) {
+            session.open_turn = None;
+        }
+        turns.push(turn);
+    }
+    if let Some(counters) = append.counters {
+        session.counters = counters;
+    }
+    if let Some(prefix) = append.prefix {
+        session.prefix = prefix;
+    }
+    if let Some(title) = append.title {
+        session.title = title;
+    }
+    session.usage = session.usage.plus(append.usage.unwrap_or_default());
+    session.exposures.extend(append.exposures);
+    change_open_calls(&mut session.open_calls, append.open_calls, now);
+    if !messages.is_empty() {
+        session.last_active = now;
+    }
+    session.revision += 1;
+    let due_review = append.due_review.filter(|_| makes_reviews_due(&session)).map(|review| DueReview {
+        team: session.team.clone(),
+        session: session.id.clone(),
+        user: session.user.clone(),
+        to_seq: session.last_seq,
+        created: now,
+        review,
+    });
+    let appended = Appended { last_seq: session.last_seq, due_review: due_review.as_ref().map(DueReview::name) };
+    Ok(Effects { session, messages, turns, due_review, appended })
+}
+
+/// A review never makes a review due, and a session may be exempt (`T-5`, `R-5`). Dropping it here rather than refusing
+/// the append keeps the person's answer safe.
+fn makes_reviews_due(session: &Session) -> bool {
+    !session.skip_review && !session.source.is_hidden() && !session.source.is_demoted()
+}
+
+fn number(messages: Vec<NewMessage>, session: &Session, turn: Option<&str>, now: Timestamp) -> Vec<Message> {
+    let numbered = messages.into_iter().zip(session.last_seq + 1..).map(|(mut body, seq)| {
+        if body.turn.is_empty() {
+            body.turn = turn.unwrap_or_default().to_owned();
+        }
+        Message { seq, body, model: session.frozen.model.clone(), rewound: false, compacted: false, created: now }
+    });
+    numbered.collect()
+}
+
+fn move_turn(
+    stored: Option<Turn>,
+    update: Option<TurnUpdate>,
+    first_new: u64,
+    last_seq: u64,
+    now: Timestamp,
+) -> Result<Option<Turn>, Error> {
+    let Some(update) = update else {
+        return Ok(stored.map(|turn| Turn { last_seq, ..turn }));
+    };
+    if stored.as_ref().is_some_and(|turn| !turn.state.is_open() && turn.state != update.state) {
+        return Err(Error::field("turn.state", "the turn has ended; its state cannot change any more"));
+    }
+    let (first_seq, created) = stored.as_ref().map_or((first_new, now), |turn| (turn.first_seq, turn.created));
+    Ok(Some(Turn {
+        id: update.id,
+        state: update.state,
+        first_seq,
+        last_seq,
+        iterations: update.iterations,
+        segments: update.segments,
+        error_reason: update.error_reason,
+        error_message: update.error_message,
+        created,
+        ended: (!update.state.is_open()).then(|| stored.and_then(|turn| turn.ended).unwrap_or(now)),
+    }))
+}
+
+/// At most one turn of a session is open: one that was left open when another begins was interrupted.
+fn close_left_open(turn: Turn, now: Timestamp) -> Turn {
+    Turn { state: crate::turn::TurnState::Interrupted, ended: Some(now), ..turn }
+}
+
+fn change_open_calls(open: &mut Vec<OpenCall>, change: OpenCallsChange, now: Timestamp) {
+    let added = match change {
+        OpenCallsChange::Replace(calls) => {
+            open.clear();
+            calls
+        }
+        OpenCallsChange::Add(calls) => calls,
+    };
+    open.extend(added.into_iter().map(|call| {
+        let unset = call.expires == Timestamp::default();
+        OpenCall { expires: if unset { now.plus(OPEN_CALL_TTL) } else { call.expires }, ..call }
+    }));
+}
+
+impl Sessions {
+    /// Appends under the caller's fence; the same request again returns the first answer (`T-9`).
+    pub async fn append_messages(&self, append: Append) -> Result<Appended, Error> {
+        self.check(&append)?;
+        self.store.append(append, self.clock.now()).await
+    }
+
+    fn check(&self, append: &Append) -> Result<(), Error> {
+        let mut violations = FieldViolations::new();
+        check_request_id(&append.request.id, &mut violations);
+        if append.messages.len() > MAX_MESSAGES {
+            violations.add("messages", format!("must not be more than {MAX_MESSAGES}"));
+        }
+        for (index, message) in append.messages.iter().enumerate() {
+            message.check(&format!("messages[{index}]"), &mut violations);
+        }
+        if append.turn.as_ref().is_some_and(|turn| turn.id.is_empty()) {
+            violations.add("turn.id", "must not be empty");
+        }
+        if append.due_review.as_ref().is_some_and(|review| !review.memory && !review.skills) {
+            violations.add("due_review", "must ask for memory, skills or both");
+        }
+        violations.into_result()?;
+        let largest = append.messages.iter().map(NewMessage::size).max().unwrap_or(0) as u64;
+        if largest > self.limits.message_bytes {
+            return Err(Error::MessageTooLarge { limit: self.limits.message_bytes, actual: largest });
+        }
+        Ok(())
+    }
+}
+
+/// A request id has 1 to 128 characters.
+pub(crate) fn check_request_id(id: &str, violations: &mut FieldViolations) {
+    if !(1..=128).contains(&id.chars().count()) {
+        violations.add("request_id", "must have 1 to 128 characters");
+    }
+}

@@ -1,0 +1,200 @@
+//! Messages: what was said, what was sent in its place, and where the words come from.
+
+use serde::{Deserialize, Serialize};
+use steward_base::{FieldViolations, Span, Timestamp};
+
+use crate::session::{Usage, named_enum};
+
+named_enum! {
+    /// Who speaks.
+    Role {
+        /// The person.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+        /// The result of one tool call.
+        Tool = "tool",
+    }
+}
+
+/// A call of a tool by the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Id by which the result refers to it.
+    pub id: String,
+    /// Name of the tool.
+    pub name: String,
+    /// Arguments as the text that was received (`P-4`).
+    pub arguments_json: String,
+    /// What is sent back in their place when they were not valid JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_arguments_json: Option<String>,
+}
+
+/// The call that a tool message answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// Id of the call.
+    pub call_id: String,
+    /// Name of the tool.
+    pub tool_name: String,
+    /// Whether the result is an error.
+    pub is_error: bool,
+}
+
+/// A message before it has a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// What was said: shown, indexed, learned from.
+    pub text: String,
+    /// What was sent to the model in its place, where that differs.
+    pub sent_text: Option<String>,
+    /// Calls of an assistant message, in the model's order.
+    pub tool_calls: Vec<ToolCall>,
+    /// For a tool message, and only there.
+    pub result: Option<ToolResult>,
+    /// Where the words come from: ascending, not overlapping, on character boundaries.
+    pub spans: Vec<Span>,
+    /// Tokens of the model call that produced it.
+    pub usage: Option<Usage>,
+    /// Turn that it belongs to.
+    pub turn: String,
+}
+
+impl NewMessage {
+    /// Bytes that the message takes, its arguments and sent bytes included.
+    pub fn size(&self) -> usize {
+        let calls = self.tool_calls.iter().map(|call| {
+            call.arguments_json.len() + call.sent_arguments_json.as_deref().map_or(0, str::len) + call.name.len()
+        });
+        self.text.len() + self.sent_text.as_deref().map_or(0, str::len) + calls.sum::<usize>()
+    }
+
+    /// Records what is wrong with it under `field`.
+    pub fn check(&self, field: &str, violations: &mut FieldViolations) {
+        if self.role != Role::Assistant && !self.tool_calls.is_empty() {
+            violations.add(format!("{field}.tool_calls"), "only an assistant message calls tools");
+        }
+        for (index, call) in self.tool_calls.iter().enumerate() {
+            if call.id.is_empty() || call.name.is_empty() {
+                violations.add(format!("{field}.tool_calls[{index}]"), "must have an id and a name");
+            }
+        }
+        match (&self.result, self.role) {
+            (Some(result), Role::Tool) if result.call_id.is_empty() => {
+                violations.add(format!("{field}.tool_call_id"), "must name the call that the result answers");
+            }
+            (None, Role::Tool) => {
+                violations.add(format!("{field}.tool_call_id"), "must name the call that the result answers");
+            }
+            (Some(_), Role::User | Role::Assistant) => {
+                violations.add(format!("{field}.tool_call_id"), "only a tool message answers a call");
+            }
+            (Some(_), Role::Tool) | (None, Role::User | Role::Assistant) => {}
+        }
+        self.check_spans(field, violations);
+    }
+
+    fn check_spans(&self, field: &str, violations: &mut FieldViolations) {
+        let mut before = 0;
+        for (index, span) in self.spans.iter().enumerate() {
+            let (start, end) = (span.start as usize, span.end as usize);
+            if start < before || end < start || !self.text.is_char_boundary(start) || !self.text.is_char_boundary(end) {
+                violations.add(
+                    format!("{field}.spans[{index}]"),
+                    "must lie in the text on character boundaries, after the span before it",
+                );
+            }
+            before = end;
+        }
+    }
+}
+
+/// A stored message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Number in the session, gapless from 1.
+    pub seq: u64,
+    /// What it holds.
+    pub body: NewMessage,
+    /// Model of the session when it was appended.
+    pub model: String,
+    /// Undone by the person: invisible everywhere but in a review's history (`Q-9`).
+    pub rewound: bool,
+    /// Taken out of the context by compression; still searchable (`Z-4`).
+    pub compacted: bool,
+    /// When it was appended.
+    pub created: Timestamp,
+}
+
+impl Message {
+    /// The tools that it calls, or the one that it is the result of.
+    pub fn tools(&self) -> Vec<String> {
+        let calls = self.body.tool_calls.iter().map(|call| call.name.clone());
+        calls.chain(self.body.result.iter().map(|result| result.tool_name.clone())).collect()
+    }
+
+    /// What the index holds of it as said: words of people and the model.
+    pub fn said_text(&self) -> &str {
+        if self.body.role == Role::Tool { "" } else { &self.body.text }
+    }
+
+    /// What the index holds of it as tool text: results, and the names and arguments of calls.
+    pub fn tool_text(&self) -> String {
+        match self.body.role {
+            Role::Tool => self.body.text.clone(),
+            Role::User | Role::Assistant => {
+                let calls = self.body.tool_calls.iter().map(|call| format!("{} {}", call.name, call.arguments_json));
+                calls.collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steward_base::{Integrity, SpanOrigin};
+
+    fn said(text: &str) -> NewMessage {
+        NewMessage {
+            role: Role::User,
+            text: text.to_owned(),
+            sent_text: None,
+            tool_calls: Vec::new(),
+            result: None,
+            spans: Vec::new(),
+            usage: None,
+            turn: "t1".to_owned(),
+        }
+    }
+
+    fn span(start: u32, end: u32) -> Span {
+        Span { start, end, origin: SpanOrigin::Assistant, integrity: Integrity::Person }
+    }
+
+    fn problems(message: &NewMessage) -> usize {
+        let mut violations = FieldViolations::new();
+        message.check("messages[0]", &mut violations);
+        violations.as_slice().len()
+    }
+
+    #[test]
+    fn spans_lie_on_characters_and_in_order() {
+        let good = NewMessage { spans: vec![span(0, 2), span(2, 3)], ..said("éa") };
+        assert_eq!(problems(&good), 0);
+        for bad in [vec![span(0, 1)], vec![span(0, 4)], vec![span(2, 3), span(0, 2)], vec![span(3, 2)]] {
+            assert!(problems(&NewMessage { spans: bad, ..said("éa") }) > 0);
+        }
+    }
+
+    #[test]
+    fn a_tool_message_names_the_call_that_it_answers() {
+        assert_eq!(problems(&NewMessage { role: Role::Tool, ..said("42") }), 1);
+        let result = ToolResult { call_id: "c1".to_owned(), tool_name: "sum".to_owned(), is_error: false };
+        assert_eq!(problems(&NewMessage { role: Role::Tool, result: Some(result.clone()), ..said("42") }), 0);
+        assert_eq!(problems(&NewMessage { result: Some(result), ..said("42") }), 1);
+    }
+}

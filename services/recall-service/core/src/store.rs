@@ -1,0 +1,172 @@
+//! The port behind which sessions and their index are kept. An implementation is a transaction and a search; every rule
+//! is in this crate and is asked from inside the transaction.
+
+pub mod contract;
+pub mod memory;
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use steward_base::Timestamp;
+use steward_base::names::{SessionId, TeamId, UserId};
+
+use crate::append_messages::{Append, Appended};
+use crate::create_session::NewSession;
+use crate::error::Error;
+use crate::lease::Grant;
+use crate::message::{Message, Role};
+use crate::search::{Hit, HitQuery, RecentQuery};
+use crate::session::{Session, SessionSource};
+use crate::sessions::DueReviewRef;
+use crate::turn::{DueReview, Turn};
+
+/// A page of a user's sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionList {
+    /// The tenant.
+    pub team: TeamId,
+    /// Whose.
+    pub user: UserId,
+    /// Only these sources; never empty.
+    pub sources: Vec<SessionSource>,
+    /// Only those that come after this one, in order of descending activity and id.
+    pub after: Option<(Timestamp, SessionId)>,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// An acquisition of the turn lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseRequest {
+    /// Turn that is to run.
+    pub turn: String,
+    /// Process that runs it.
+    pub holder: String,
+    /// How long it lives.
+    pub ttl: Duration,
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// Which messages of a session can be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visibility {
+    /// What is sent to the model: neither rewound nor compacted.
+    InContext,
+    /// What search may show: not rewound.
+    Searchable,
+    /// Everything, as the history was.
+    All,
+}
+
+/// From which end messages are taken. They are returned in ascending order either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// The first ones of the range.
+    First,
+    /// The last ones of the range.
+    Last,
+}
+
+/// A stretch of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageRange {
+    /// First number, inclusive.
+    pub from: u64,
+    /// Last number, inclusive.
+    pub to: u64,
+    /// Which ones.
+    pub visibility: Visibility,
+    /// Only these roles; empty means all.
+    pub roles: Vec<Role>,
+    /// From which end.
+    pub taken: Taken,
+    /// At most this many.
+    pub limit: u32,
+}
+
+impl MessageRange {
+    /// The first `limit` of everything in `from..=to`, as the model sees it.
+    pub fn in_context(from: u64, to: u64, limit: u32) -> Self {
+        Self { from, to, visibility: Visibility::InContext, roles: Vec::new(), taken: Taken::First, limit }
+    }
+}
+
+/// What is to become of messages that nobody should see any more in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Undone by the person: they leave the index in the same transaction (`Q-9`).
+    Rewound,
+    /// Out of the context, still searchable (`Z-4`).
+    Compacted,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IntegrityReport {
+    /// A sentence per finding; empty when rows and index agree.
+    pub problems: Vec<String>,
+    /// Number of messages.
+    pub messages: u64,
+    /// Version of the tokenizer that the index was built with.
+    pub tokenizer_version: u32,
+}
+
+/// Keeps sessions. Writes are durable and visible to every later read when they return; each is one transaction.
+#[async_trait]
+pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
+    /// Creates a session. The same request again returns the session; its id under another request is
+    /// [`Error::SessionExists`].
+    async fn create_session(&self, new: NewSession, now: Timestamp) -> Result<Session, Error>;
+
+    /// A session, or `None`.
+    async fn session(&self, team: &TeamId, session: &SessionId) -> Result<Option<Session>, Error>;
+
+    /// Sessions by descending activity; their prompts and tool lists are left out.
+    async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error>;
+
+    /// Takes the turn lease; see [`crate::lease`].
+    async fn acquire_lease(&self, team: &TeamId, session: &SessionId, request: LeaseRequest) -> Result<Grant, Error>;
+
+    /// Extends the turn lease.
+    async fn renew_lease(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        fence: u64,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error>;
+
+    /// Gives the turn lease up, if it is held with this fence.
+    async fn release_lease(&self, team: &TeamId, session: &SessionId, fence: u64) -> Result<(), Error>;
+
+    /// Applies [`crate::append_messages::decide`] in one transaction together with the index.
+    async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error>;
+
+    /// Messages in ascending order; none for a session that does not exist.
+    async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange)
+    -> Result<Vec<Message>, Error>;
+
+    /// Marks the messages `from..=to`. Rewound ones leave the index in the same transaction.
+    async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error>;
+
+    /// A turn, or `None`.
+    async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error>;
+
+    /// The outbox of all teams, oldest first.
+    async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error>;
+
+    /// Removes rows of the outbox; how many were there.
+    async fn acknowledge(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error>;
+
+    /// Compares rows and index; rebuilds the index from the rows first if asked to.
+    async fn check_integrity(&self, team: &TeamId, rebuild: bool) -> Result<IntegrityReport, Error>;
+
+    /// The best hits, one per lineage, filters applied before any limit (`Q-5`, `Q-6`).
+    async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error>;
+
+    /// Recently active conversations, one per lineage.
+    async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error>;
+}

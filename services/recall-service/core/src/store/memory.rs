@@ -1,0 +1,334 @@
+//! Sessions in memory: for tests of the rules, and the reference that other stores are held to.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use steward_base::Timestamp;
+use steward_base::names::{SessionId, TeamId, session_name};
+
+use super::{IntegrityReport, LeaseRequest, Mark, MessageRange, SessionList, SessionStore, Taken, Visibility};
+use crate::append_messages::{Append, Appended, Found, RequestKey, decide};
+use crate::create_session::NewSession;
+use crate::error::Error;
+use crate::lease::Grant;
+use crate::message::Message;
+use crate::query::Query;
+use crate::query::matching::{Searchable, satisfied};
+use crate::search::{Fold, Hit, HitQuery, RecentQuery, Sort};
+use crate::session::{Frozen, Session};
+use crate::sessions::{DueReviewRef, not_found};
+use crate::tokenizer;
+use crate::turn::{DueReview, Turn};
+
+/// Keeps sessions as long as it lives.
+#[derive(Debug, Default)]
+pub struct InMemorySessionStore {
+    teams: Mutex<BTreeMap<TeamId, Team>>,
+}
+
+#[derive(Debug, Default)]
+struct Team {
+    sessions: BTreeMap<SessionId, Kept>,
+    created_by: HashMap<String, (String, SessionId)>,
+    due_reviews: Vec<DueReview>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    session: Session,
+    messages: Vec<Message>,
+    turns: HashMap<String, Turn>,
+    answers: HashMap<String, (String, Appended)>,
+}
+
+impl InMemorySessionStore {
+    fn teams(&self) -> MutexGuard<'_, BTreeMap<TeamId, Team>> {
+        self.teams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        change: impl FnOnce(&mut Kept) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut teams = self.teams();
+        let kept = teams.get_mut(team).and_then(|found| found.sessions.get_mut(session));
+        change(kept.ok_or_else(|| not_found(team, session))?)
+    }
+}
+
+impl Kept {
+    fn open_turn(&self) -> Option<&Turn> {
+        self.session.open_turn.as_ref().and_then(|turn| self.turns.get(turn))
+    }
+}
+
+fn same_request(known: &str, request: &RequestKey) -> Result<(), Error> {
+    if known == request.hash { Ok(()) } else { Err(Error::request_id_reused(&request.id)) }
+}
+
+fn without_prompt(session: &Session) -> Session {
+    Session { frozen: Frozen { model: session.frozen.model.clone(), ..Frozen::default() }, ..session.clone() }
+}
+
+fn is_visible(message: &Message, visibility: Visibility) -> bool {
+    match visibility {
+        Visibility::All => true,
+        Visibility::Searchable => !message.rewound,
+        Visibility::InContext => !message.rewound && !message.compacted,
+    }
+}
+
+#[async_trait]
+impl SessionStore for InMemorySessionStore {
+    async fn create_session(&self, new: NewSession, now: Timestamp) -> Result<Session, Error> {
+        let mut teams = self.teams();
+        let team = teams.entry(new.team.clone()).or_default();
+        if let Some((hash, id)) = team.created_by.get(&new.request.id) {
+            same_request(hash, &new.request)?;
+            return team
+                .sessions
+                .get(id)
+                .map(|kept| kept.session.clone())
+                .ok_or_else(|| not_found(&new.team, id));
+        }
+        if team.sessions.contains_key(&new.id) {
+            return Err(Error::SessionExists { session: session_name(&new.team, &new.id) });
+        }
+        let root = match &new.lineage {
+            Some(lineage) => {
+                let parent = team.sessions.get(&lineage.parent);
+                Some(parent.ok_or_else(|| not_found(&new.team, &lineage.parent))?.session.root.clone())
+            }
+            None => None,
+        };
+        team.created_by.insert(new.request.id.clone(), (new.request.hash.clone(), new.id.clone()));
+        let session = new.into_session(root, now);
+        let kept = Kept {
+            session: session.clone(),
+            messages: Vec::new(),
+            turns: HashMap::new(),
+            answers: HashMap::new(),
+        };
+        team.sessions.insert(session.id.clone(), kept);
+        Ok(session)
+    }
+
+    async fn session(&self, team: &TeamId, session: &SessionId) -> Result<Option<Session>, Error> {
+        let teams = self.teams();
+        Ok(teams.get(team).and_then(|found| found.sessions.get(session)).map(|kept| kept.session.clone()))
+    }
+
+    async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error> {
+        let teams = self.teams();
+        let kept = teams.get(&list.team).into_iter().flat_map(|team| team.sessions.values());
+        let mut found: Vec<&Session> = kept
+            .map(|kept| &kept.session)
+            .filter(|session| session.user == list.user && list.sources.contains(&session.source))
+            .filter(|session| {
+                list.after.as_ref().is_none_or(|(at, id)| (session.last_active, &session.id) < (*at, id))
+            })
+            .collect();
+        found.sort_by_key(|session| Reverse((session.last_active, session.id.clone())));
+        Ok(found.into_iter().take(list.limit as usize).map(without_prompt).collect())
+    }
+
+    async fn acquire_lease(&self, team: &TeamId, session: &SessionId, request: LeaseRequest) -> Result<Grant, Error> {
+        self.change(team, session, |kept| {
+            let lease = &mut kept.session.lease;
+            let expires = lease.acquire(&request.turn, &request.holder, request.ttl, request.now)?;
+            let fence = lease.fence;
+            let left_open = kept.session.open_turn.clone().filter(|turn| *turn != request.turn);
+            Ok(Grant { fence, expires, interrupted_turn: left_open })
+        })
+    }
+
+    async fn renew_lease(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        fence: u64,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        self.change(team, session, |kept| kept.session.lease.renew(fence, ttl, now))
+    }
+
+    async fn release_lease(&self, team: &TeamId, session: &SessionId, fence: u64) -> Result<(), Error> {
+        self.change(team, session, |kept| {
+            kept.session.lease.release(fence);
+            Ok(())
+        })
+    }
+
+    async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
+        let mut teams = self.teams();
+        let team = teams.get_mut(&append.team).ok_or_else(|| not_found(&append.team, &append.session))?;
+        let kept = team.sessions.get_mut(&append.session);
+        let kept = kept.ok_or_else(|| not_found(&append.team, &append.session))?;
+        if let Some((hash, appended)) = kept.answers.get(&append.request.id) {
+            same_request(hash, &append.request)?;
+            return Ok(appended.clone());
+        }
+        let turn = append.turn_id().and_then(|id| kept.turns.get(id)).cloned();
+        let other = kept.open_turn().filter(|open| append.turn_id() != Some(open.id.as_str())).cloned();
+        let found = Found { session: kept.session.clone(), turn, other_open_turn: other };
+        let request = append.request.clone();
+        let effects = decide(found, append, now)?;
+        kept.session = effects.session;
+        kept.messages.extend(effects.messages);
+        kept.turns.extend(effects.turns.into_iter().map(|turn| (turn.id.clone(), turn)));
+        kept.answers.insert(request.id, (request.hash, effects.appended.clone()));
+        team.due_reviews.extend(effects.due_review);
+        Ok(effects.appended)
+    }
+
+    async fn messages(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        range: &MessageRange,
+    ) -> Result<Vec<Message>, Error> {
+        let teams = self.teams();
+        let kept = teams.get(team).and_then(|found| found.sessions.get(session));
+        let mut found: Vec<Message> = kept
+            .into_iter()
+            .flat_map(|kept| &kept.messages)
+            .filter(|message| (range.from..=range.to).contains(&message.seq))
+            .filter(|message| is_visible(message, range.visibility))
+            .filter(|message| range.roles.is_empty() || range.roles.contains(&message.body.role))
+            .cloned()
+            .collect();
+        let limit = range.limit as usize;
+        match range.taken {
+            Taken::First => found.truncate(limit),
+            Taken::Last => drop(found.drain(..found.len().saturating_sub(limit))),
+        }
+        Ok(found)
+    }
+
+    async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
+        self.change(team, session, |kept| {
+            for message in kept.messages.iter_mut().filter(|message| (from..=to).contains(&message.seq)) {
+                match mark {
+                    Mark::Rewound => message.rewound = true,
+                    Mark::Compacted => message.compacted = true,
+                }
+            }
+            kept.session.revision += 1;
+            Ok(())
+        })
+    }
+
+    async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {
+        let teams = self.teams();
+        Ok(teams.get(team).and_then(|found| found.sessions.get(session)).and_then(|kept| kept.turns.get(turn)).cloned())
+    }
+
+    async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error> {
+        let teams = self.teams();
+        let mut due: Vec<DueReview> = teams.values().flat_map(|team| team.due_reviews.iter().cloned()).collect();
+        due.sort_by(|one, two| (one.created, &one.review.id).cmp(&(two.created, &two.review.id)));
+        due.truncate(limit as usize);
+        Ok(due)
+    }
+
+    async fn acknowledge(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error> {
+        let mut teams = self.teams();
+        let mut removed = 0;
+        for review in reviews {
+            if let Some(team) = teams.get_mut(&review.team) {
+                let before = team.due_reviews.len();
+                team.due_reviews.retain(|due| due.session != review.session || due.review.id != review.id);
+                removed += u32::try_from(before - team.due_reviews.len()).unwrap_or(u32::MAX);
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn check_integrity(&self, team: &TeamId, _rebuild: bool) -> Result<IntegrityReport, Error> {
+        let teams = self.teams();
+        let kept = teams.get(team).into_iter().flat_map(|team| team.sessions.values());
+        let messages = kept.map(|kept| kept.messages.len() as u64).sum();
+        Ok(IntegrityReport { problems: Vec::new(), messages, tokenizer_version: tokenizer::VERSION })
+    }
+
+    async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
+        let teams = self.teams();
+        let kept = teams.get(&query.asker.team).into_iter().flat_map(|team| team.sessions.values());
+        let mut found: Vec<(&Session, &Message, usize)> = Vec::new();
+        for kept in kept.filter(|kept| is_asked_for(&kept.session, query)) {
+            let messages = kept.messages.iter().filter(|message| may_hit(&kept.session, message, query));
+            let scored = messages.filter_map(|message| Some((&kept.session, message, matches(message, &query.query)?)));
+            found.extend(scored);
+        }
+        found.sort_by(|one, two| order(one, two, query.sort));
+        let mut fold = Fold::new(query.limit);
+        for (session, message, count) in found {
+            let score = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+            let (session, root) = (session.id.clone(), session.root.clone());
+            if fold.offer(Hit { session, root, seq: message.seq, score }).is_break() {
+                break;
+            }
+        }
+        Ok(fold.into_hits())
+    }
+
+    async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {
+        let teams = self.teams();
+        let Some(team) = teams.get(&query.asker.team) else { return Ok(Vec::new()) };
+        let current = query.asker.current.as_ref().and_then(|id| team.sessions.get(id));
+        let mut found: Vec<&Session> = team
+            .sessions
+            .values()
+            .map(|kept| &kept.session)
+            .filter(|session| session.user == query.asker.user && !session.source.is_hidden() && session.last_seq > 0)
+            .filter(|session| current.is_none_or(|current| current.session.root != session.root))
+            .collect();
+        found.sort_by_key(|session| {
+            (session.source.is_demoted(), Reverse((session.last_active, session.id.clone())))
+        });
+        let mut roots = Vec::new();
+        found.retain(|session| {
+            let first = !roots.contains(&session.root);
+            roots.push(session.root.clone());
+            first
+        });
+        Ok(found.into_iter().take(query.limit).map(without_prompt).collect())
+    }
+}
+
+fn is_asked_for(session: &Session, query: &HitQuery) -> bool {
+    session.user == query.asker.user && query.sources.contains(&session.source)
+}
+
+fn may_hit(session: &Session, message: &Message, query: &HitQuery) -> bool {
+    let in_context = query.asker.current.as_ref() == Some(&session.id) && !message.compacted;
+    !message.rewound
+        && !in_context
+        && (query.roles.is_empty() || query.roles.contains(&message.body.role))
+        && query.after.is_none_or(|after| message.created >= after)
+        && query.before.is_none_or(|before| message.created < before)
+}
+
+/// How often the query's terms occur in the message, if it matches.
+fn matches(message: &Message, query: &Query) -> Option<usize> {
+    let fields = [Searchable::new(message.said_text()), Searchable::new(&message.tool_text())];
+    let present = satisfied(query.expr(), &|term| fields.iter().any(|field| field.holds(term)));
+    present.then(|| fields.iter().map(|field| field.count(query)).sum())
+}
+
+fn order(one: &(&Session, &Message, usize), two: &(&Session, &Message, usize), sort: Sort) -> Ordering {
+    let demoted = one.0.source.is_demoted().cmp(&two.0.source.is_demoted());
+    let newer = two.1.created.cmp(&one.1.created).then(two.1.seq.cmp(&one.1.seq));
+    let better = two.2.cmp(&one.2);
+    demoted.then(match sort {
+        Sort::Relevance => better.then(newer),
+        Sort::Newest => newer.then(better),
+        Sort::Oldest => newer.reverse().then(better),
+    })
+}
