@@ -3,8 +3,8 @@
 //!
 //! How to write one:
 //! * Judge intent. A path, a tool or a topic that is merely named must pass; ask for the order, the target, the disguise.
-//! * Bound every gap (`.{0,40}`): that keeps scanning linear. The one alternation of `anchors` of which any match must
-//!   contain at least one is what is searched first; a rule without a hit there costs nothing.
+//! * Bound every gap (`.{0,40}`, in bytes: three for a Chinese character): that keeps scanning linear.
+//! * Any match must contain one of the `anchors`. They are searched first; a rule without a hit there costs nothing.
 //! * In [`Shape::Prose`] a space matches a line end too and `.` matches everything; in [`Shape::Command`] a match stays
 //!   on one line.
 //! * Add lines that must and must not match to `scan/tests.rs`.

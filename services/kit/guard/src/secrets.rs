@@ -267,8 +267,8 @@ mod tests {
             let (kind, sample) = &samples[pick];
             let text = format!("{before}\n{sample}\n{after}");
             let clean = redact(&text).into_owned();
-            let expected_start = format!("{}\n", before);
-            let expected_end = format!("\n{}", after);
+            let expected_start = format!("{before}\n");
+            let expected_end = format!("\n{after}");
             prop_assert!(clean.starts_with(&expected_start));
             prop_assert!(clean.ends_with(&expected_end));
             prop_assert!(clean.contains(kind));

@@ -78,9 +78,8 @@ impl Kind {
 
 fn kind_of(character: char) -> Option<Kind> {
     Some(match character {
-        '\t' | '\n' | '\r' => return None,
+        '\t' | '\n' | '\r' | '\u{20}'..='\u{7e}' => return None,
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Kind::Control,
-        '\u{20}'..='\u{7e}' => return None,
         '\u{200c}' | '\u{200d}' => Kind::Joiner,
         '\u{200e}' | '\u{200f}' | '\u{61c}' => Kind::DirectionMark,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Kind::Bidi,

@@ -71,12 +71,11 @@ impl<'t> View<'t> {
         if character.is_whitespace() {
             let line_ends = matches!(character, '\n' | '\u{2028}' | '\u{2029}');
             match self.text.as_bytes().last() {
-                Some(b'\n') => return,
                 Some(b' ') if line_ends => {
                     self.text.pop();
                     self.origins.pop();
                 }
-                Some(b' ') => return,
+                Some(b' ' | b'\n') => return,
                 _ => {}
             }
             self.text.push(if line_ends { '\n' } else { ' ' });

@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         Scope::Context,
         Shape::Command,
         &["rm -", "rm --"],
-        r#"\brm (?:--?[a-z-]{1,20} ){0,3}-[a-z]{0,4}(?:r[a-z]{0,3}f|f[a-z]{0,3}r)[a-z]{0,4} (?:--?[a-z-]{1,20} ){0,3}["']?(?:/|/\*|~/?|~/\*|\$\{?home\}?/?(?:\*)?|/(?:etc|usr|var|home|root|boot|bin|lib)/?\*?)(?:[\s"'`;&|).,]|$)"#,
+        r#"\brm (?:--?[a-z-]{1,20} ){0,3}-[a-z]{0,4}(?:r[a-z]{0,3}f|f[a-z]{0,3}r)[a-z]{0,4} (?:--?[a-z-]{1,20} ){0,3}["']?(?:/|/\*|~/?|~/\*|\$\{?home\}?/?(?:\*)?|/(?:etc|usr|var|home|root|boot|bin|lib)/?\*?)(?:[\s"'`;&|)]|[.,](?:\s|$)|$)"#,
     ),
     rule(
         "overwrite-disk",
@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         Scope::Context,
         Shape::Command,
         &["/dev/"],
-        r"\bdd (?:[a-z]+=[^\s]{1,40} )*if=/dev/(?:zero|u?random) (?:[a-z]+=[^\s]{1,40} )*of=/dev/(?:sd|nvme|hd|vd|disk|mmcblk)|\bmkfs(?:\.[a-z0-9]{2,8})? (?:-[a-z0-9]{1,8} )*/dev/(?:sd|nvme|hd|vd|disk)|> ?/dev/(?:sd[a-z]|nvme[0-9]|hd[a-z]|vd[a-z])",
+        r"\bdd (?:[a-z]{1,8}=[^\s]{1,40} ){0,4}if=/dev/(?:zero|u?random) (?:[a-z]{1,8}=[^\s]{1,40} ){0,4}of=/dev/(?:sd|nvme|hd|vd|disk|mmcblk)|\bmkfs(?:\.[a-z0-9]{2,8})? (?:-[a-z0-9]{1,8} ){0,4}/dev/(?:sd|nvme|hd|vd|disk)|> ?/dev/(?:sd[a-z]|nvme[0-9]|hd[a-z]|vd[a-z])",
     ),
     rule(
         "fork-bomb",
@@ -77,7 +77,7 @@ pub(super) const RULES: &[Rule] = &[
         Scope::Context,
         Shape::Prose,
         &["删除", "清空", "销毁", "抹除"],
-        r"(?:删除|清空|销毁|抹除).{0,12}(?:所有|全部|一切).{0,12}(?:文件|数据|备份|数据库).{0,24}(?:不要(?:询问|确认|告诉)|无需(?:询问|确认)|静默|悄悄)|(?:悄悄|静默|偷偷)(?:地)?(?:删除|清空|销毁|抹除).{0,24}(?:文件|数据|备份|数据库)",
+        r"(?:删除|清空|销毁|抹除).{0,36}(?:所有|全部|一切).{0,36}(?:文件|数据|备份|数据库).{0,72}(?:不要(?:询问|确认|告诉)|无需(?:询问|确认)|静默|悄悄)|(?:悄悄|静默|偷偷)(?:地)?(?:删除|清空|销毁|抹除).{0,72}(?:文件|数据|备份|数据库)",
     ),
     rule(
         "plant-login-key",
@@ -128,7 +128,14 @@ pub(super) const RULES: &[Rule] = &[
         Severity::Critical,
         Scope::All,
         Shape::Command,
-        &["/dev/tcp/", "nc -", "ncat -", "pty.spawn", "socket.socket", "mkfifo"],
+        &[
+            "/dev/tcp/",
+            "/dev/udp/",
+            "/bin/",
+            "pty.spawn",
+            "socket.socket",
+            "mkfifo",
+        ],
         r"\b(?:ba|z)?sh -i\b[^\n]{0,40}/dev/(?:tcp|udp)/|/dev/tcp/[^\s]{1,60}[^\n]{0,20}0>&1|\b(?:nc|ncat)\b[^\n]{0,40} -[a-z]{0,4}[ec] ?/bin/(?:ba|z)?sh|\bsocket\.socket\b[^\n]{0,160}\b(?:dup2|pty\.spawn)\b|\bmkfifo\b[^\n]{0,120}\|[^\n]{0,40}\bnc\b",
     ),
     rule(

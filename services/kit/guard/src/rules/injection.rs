@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         Severity::High,
         Scope::All,
         &["ignore", "disregard", "forget"],
-        r"\b(?:ignore|disregard|forget) (?:everything|all|anything)(?: that)?(?: (?:you|i|they))?(?: (?:have|has|had|were|was|been|just|'ve))* ?(?:told|said|instructed|taught|written|learned|learnt|above|before)\b",
+        r"\b(?:ignore|disregard|forget) (?:everything|all|anything)(?: that)?(?: (?:you|i|they))?(?: (?:have|has|had|were|was|been|just|'ve)){0,4} ?(?:told|said|instructed|taught|written|learned|learnt|above|before)\b",
     ),
     rule(
         "override-system-prompt",
@@ -126,7 +126,7 @@ pub(super) const RULES: &[Rule] = &[
         Severity::High,
         Scope::All,
         &["用户", "使用者", "主人"],
-        r"(?:不要|别|切勿|不得)(?:告诉|告知|向|让|对)(?:用户|使用者|主人)(?:透露|提及|知道|说明|说)?.{0,6}(?:这条|这些|此指令|本指令|你(?:正在|已经|做|的))|(?:对|向)(?:用户|使用者|主人)(?:隐瞒|保密)(?:这|此|本|你)",
+        r"(?:不要|别|切勿|不得)(?:告诉|告知|向|让|对)(?:用户|使用者|主人)(?:透露|提及|知道|说明|说)?.{0,18}(?:这条|这些|此指令|本指令|你(?:正在|已经|做|的))|(?:对|向)(?:用户|使用者|主人)(?:隐瞒|保密)(?:这|此|本|你)",
     ),
     rule(
         "reveal-system-prompt-zh",
@@ -188,7 +188,7 @@ pub(super) const RULES: &[Rule] = &[
         Severity::High,
         Scope::Context,
         &["你现在是", "从现在", "扮演", "假装"],
-        r"(?:你现在是|从现在(?:开始|起),?你(?:是|将扮演|就是)|扮演|假装).{0,24}(?:不受(?:任何)?(?:限制|约束)|没有(?:任何)?(?:限制|约束|规则)|无限制|越狱)|从现在(?:开始|起),?你(?:不再是|不再受|不受)",
+        r"(?:你现在是|从现在(?:开始|起),?你(?:是|将扮演|就是)|扮演|假装).{0,72}(?:不受(?:任何)?(?:限制|约束)|没有(?:任何)?(?:限制|约束|规则)|无限制|越狱)|从现在(?:开始|起),?你(?:不再是|不再受|不受)",
     ),
     rule(
         "comment-instruction",
@@ -231,7 +231,7 @@ pub(super) const RULES: &[Rule] = &[
         Severity::High,
         Scope::Context,
         &["解码", "解密", "翻译"],
-        r"(?:解码|解密|翻译).{0,60}(?:然后|并且|并|再)(?:执行|遵循|服从|照做)",
+        r"(?:解码|解密|翻译).{0,180}(?:然后|并且|并|再)(?:执行|遵循|服从|照做)",
     ),
     rule(
         "chat-template-token",
@@ -278,6 +278,6 @@ pub(super) const RULES: &[Rule] = &[
         Severity::Medium,
         Scope::Context,
         &["系统"],
-        r"(?:\[|【)系统(?:消息|提示|指令|通知|命令)(?:\]|】).{0,24}(?:你(?:必须|现在|需要|应)|请?忽略|立即执行|服从)",
+        r"(?:\[|【)系统(?:消息|提示|指令|通知|命令)(?:\]|】).{0,72}(?:你(?:必须|现在|需要|应)|请?忽略|立即执行|服从)",
     ),
 ];
