@@ -1,1 +1,6 @@
-//! The rules of agent-orchestrator, its ports and an in-memory store.
+//! The rules of agent-orchestrator behind ports: who may do what ([`access`]), and how a conversation goes on.
+//!
+//! Nothing here knows a transport, a database or a model provider.
+#![warn(missing_docs)]
+
+pub mod access;
