@@ -1,0 +1,206 @@
+//! The outermost layer of every server, in one place because the order matters: span and request id, then the
+//! credential, then the deadline, then the handler, with panics caught around it.
+
+mod body;
+mod error;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use opentelemetry::propagation::Extractor;
+use steward_base::IdGen;
+use steward_client::ambient::{self, Ambient, REQUEST_ID_HEADER};
+use steward_client::{WireRequest, WireResponse, parse_timeout};
+use tokio::time::Instant;
+use tonic::service::Routes;
+use tonic::{Code, Status};
+use tower::util::BoxCloneSyncService;
+use tower::{Service, ServiceExt as _};
+use tracing::{Instrument as _, Span};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+
+use self::body::EdgeBody;
+use self::error::EdgeError;
+use crate::auth::Auth;
+use crate::handler::Credential;
+use crate::status::status;
+
+/// A server as the in-process client sees it: what is mounted on a port, boxed.
+pub type LocalService = BoxCloneSyncService<WireRequest, WireResponse, Infallible>;
+
+/// All handlers of a server behind the layers that every call passes.
+#[derive(Clone)]
+pub(crate) struct Edge {
+    routes: Routes,
+    auth: Arc<Auth>,
+    ids: Arc<dyn IdGen>,
+}
+
+impl fmt::Debug for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Edge").finish_non_exhaustive()
+    }
+}
+
+/// What one call carries with it through the layers.
+struct Call {
+    path: String,
+    domain: String,
+    ambient: Ambient,
+    span: Span,
+}
+
+impl Edge {
+    pub(crate) fn new(routes: Routes, auth: Arc<Auth>, ids: Arc<dyn IdGen>) -> Self {
+        Self {
+            routes: routes.prepare(),
+            auth,
+            ids,
+        }
+    }
+
+    async fn handle(self, request: WireRequest) -> WireResponse {
+        let call = self.begin(&request);
+        let answered = ambient::scope(call.ambient.clone(), self.answer(&call, request)).instrument(call.span.clone());
+        let response = answered.await;
+        if let Some(status) = Status::from_header_map(response.headers()) {
+            record(&call.span, status.code());
+        }
+        let (mut parts, body) = response.into_parts();
+        if let Some(id) = call
+            .ambient
+            .request_id
+            .as_deref()
+            .and_then(|id| HeaderValue::try_from(id).ok())
+        {
+            parts.headers.insert(REQUEST_ID_HEADER, id);
+        }
+        http::Response::from_parts(parts, tonic::body::Body::new(EdgeBody::new(body, call)))
+    }
+
+    fn begin(&self, request: &WireRequest) -> Call {
+        let path = request.uri().path().to_owned();
+        let id: Arc<str> = given_id(request.headers()).unwrap_or_else(|| self.ids.new_id()).into();
+        let deadline = parse_timeout(request.headers()).and_then(|timeout| {
+            // The transport has a timer of its own that knows no reason; ours has to come first.
+            let margin = Duration::from_millis(2).min(timeout / 2);
+            Instant::now().checked_add(timeout.saturating_sub(margin))
+        });
+        let name = path.trim_start_matches('/');
+        let span = tracing::info_span!(
+            "rpc",
+            otel.name = name,
+            otel.kind = "server",
+            rpc.system = "grpc",
+            rpc.method = name,
+            rpc.grpc.status_code = tracing::field::Empty,
+            request.id = &*id,
+            caller.team = tracing::field::Empty,
+            caller.token = tracing::field::Empty,
+        );
+        let parent = opentelemetry::global::get_text_map_propagator(|propagator| {
+            propagator.extract(&Headers(request.headers()))
+        });
+        // Fails only where no telemetry is installed, and then there is no trace to join.
+        let _ = span.set_parent(parent);
+        let ambient = Ambient {
+            deadline,
+            request_id: Some(id),
+        };
+        Call {
+            domain: domain(&path),
+            path,
+            ambient,
+            span,
+        }
+    }
+
+    async fn answer(self, call: &Call, mut request: WireRequest) -> WireResponse {
+        let authorization = request.headers_mut().remove(AUTHORIZATION);
+        match self
+            .auth
+            .admit(&call.path, authorization.as_ref().map(HeaderValue::as_bytes))
+        {
+            Ok(Some(caller)) => {
+                call.span.record("caller.token", &*caller.token_id);
+                if let Some(team) = &caller.team {
+                    call.span.record("caller.team", team.as_str());
+                }
+                request.extensions_mut().insert(Credential::new(caller));
+            }
+            Ok(None) => {}
+            Err(refused) => return status(&refused, &call.domain).into_http(),
+        }
+        let routed = self.routes.oneshot(request);
+        let guarded = AssertUnwindSafe(routed).catch_unwind();
+        let outcome = match call.ambient.deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, guarded).await,
+            None => Ok(guarded.await),
+        };
+        let error = match outcome {
+            Ok(Ok(Ok(response))) => return response,
+            Ok(Ok(Err(never))) => match never {},
+            Ok(Err(panic)) => EdgeError::panicked(&*panic),
+            Err(_) => EdgeError::DeadlineExceeded,
+        };
+        status(&error, &call.domain).into_http()
+    }
+}
+
+impl Service<WireRequest> for Edge {
+    type Response = WireResponse;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<WireResponse, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: WireRequest) -> Self::Future {
+        let edge = self.clone();
+        Box::pin(async move { Ok(edge.handle(request).await) })
+    }
+}
+
+/// A caller's own id is taken if it is harmless in a log.
+fn given_id(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(REQUEST_ID_HEADER)?.to_str().ok()?;
+    let harmless = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/'));
+    (harmless && (1..=128).contains(&text.len())).then(|| text.to_owned())
+}
+
+/// The error domain of a method: `memory.steward.dev` for `/steward.memory.v1.…`.
+fn domain(path: &str) -> String {
+    let package = path
+        .trim_start_matches('/')
+        .strip_prefix("steward.")
+        .and_then(|rest| rest.split('.').next());
+    package.map_or_else(|| "steward.dev".to_owned(), |package| format!("{package}.steward.dev"))
+}
+
+fn record(span: &Span, code: Code) {
+    span.record("rpc.grpc.status_code", i32::from(code));
+}
+
+struct Headers<'a>(&'a HeaderMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(|value| value.to_str().ok())
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(http::HeaderName::as_str).collect()
+    }
+}

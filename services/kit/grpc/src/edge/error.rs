@@ -1,0 +1,40 @@
+//! What can go wrong with a call outside of its handler's own errors.
+
+use std::any::Any;
+
+use steward_base::{ErrorKind, Fault};
+use steward_runtime::tasks::panic_text;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EdgeError {
+    /// The caller has stopped waiting; the handler was dropped.
+    #[error("the deadline passed")]
+    DeadlineExceeded,
+    /// A bug. The process goes on, this call does not.
+    #[error("the handler panicked: {text}")]
+    Panicked { text: String },
+}
+
+impl EdgeError {
+    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        Self::Panicked {
+            text: panic_text(panic).to_owned(),
+        }
+    }
+}
+
+impl Fault for EdgeError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::DeadlineExceeded => ErrorKind::Timeout,
+            Self::Panicked { .. } => ErrorKind::Internal,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::Panicked { .. } => "INTERNAL",
+        }
+    }
+}

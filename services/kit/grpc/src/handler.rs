@@ -1,0 +1,78 @@
+//! What handlers ask of a request.
+
+use std::sync::Arc;
+
+use prost::Message;
+use steward_base::Caller;
+use steward_base::hash::sha256_parts;
+use steward_base::names::TeamId;
+use tonic::{Request, Status};
+
+use crate::auth::AccessError;
+use crate::status::status;
+
+/// The verified caller as the edge hands it to handlers. Only this crate can make one.
+#[derive(Debug, Clone)]
+pub struct Credential(Arc<Caller>);
+
+impl Credential {
+    pub(crate) fn new(caller: Arc<Caller>) -> Self {
+        Self(caller)
+    }
+}
+
+/// Who calls. The error is UNAUTHENTICATED, for a public method that was called without a credential.
+pub fn caller<T>(request: &Request<T>) -> Result<&Caller, Status> {
+    match request.extensions().get::<Credential>() {
+        Some(Credential(caller)) => Ok(caller),
+        None => Err(status(&AccessError::CredentialMissing, "access.steward.dev")),
+    }
+}
+
+/// The team of a resource name, if the caller may know of it. Another team's resource gives `missing()`, the very error
+/// that a resource that does not exist gives, so that nobody can find out which it is.
+///
+/// A service that acts for nobody in particular may name any team.
+pub fn team_of<E>(caller: &Caller, named: TeamId, missing: impl FnOnce() -> E) -> Result<TeamId, E> {
+    match &caller.team {
+        Some(own) if *own == named => Ok(named),
+        None if caller.is_service() => Ok(named),
+        _ => Err(missing()),
+    }
+}
+
+/// Fingerprint of a request, to see whether a request id comes back with the same request. Messages with map fields have
+/// no stable encoding and must not be hashed; the contract has none in requests with a request id.
+pub fn request_hash<M: Message>(method: &str, request: &M) -> String {
+    sha256_parts([method.as_bytes(), request.encode_to_vec().as_slice()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steward_base::{Identity, Origin, Role};
+
+    fn someone(team: Option<&str>, identity: Identity) -> Caller {
+        Caller {
+            team: team.map(|team| TeamId::parse(team).unwrap()),
+            user: None,
+            role: Role::Admin,
+            origin: Origin::Foreground,
+            identity,
+            token_id: "t".to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_the_callers_own_team_exists() {
+        let named = || TeamId::parse("red").unwrap();
+        let service = || Identity::Service {
+            name: "curator-worker".to_owned(),
+        };
+        assert!(team_of(&someone(Some("red"), Identity::User), named(), || ()).is_ok());
+        assert!(team_of(&someone(Some("blue"), Identity::User), named(), || ()).is_err());
+        assert!(team_of(&someone(None, Identity::User), named(), || ()).is_err());
+        assert!(team_of(&someone(Some("blue"), service()), named(), || ()).is_err());
+        assert!(team_of(&someone(None, service()), named(), || ()).is_ok());
+    }
+}

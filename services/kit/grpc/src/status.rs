@@ -1,0 +1,176 @@
+//! From a fault to a gRPC status: code, message, `ErrorInfo` and the details of its kind. Nothing else builds a status.
+//!
+//! The fault is logged here, once, with its chain of sources. What the caller gets of an internal error is a fixed text
+//! and the request id under which the log has the rest (`O-5`).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use steward_base::{ErrorKind, Fault, error_chain};
+use steward_client::ambient;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, FieldViolation, PreconditionViolation, QuotaViolation, StatusExt as _};
+
+/// Wait that UNAVAILABLE and RESOURCE_EXHAUSTED name when the fault names none.
+const DEFAULT_RETRY: Duration = Duration::from_millis(500);
+
+/// The status for `fault`; `domain` is the service's, for example `memory.steward.dev`.
+pub fn status(fault: &(dyn Fault + 'static), domain: &str) -> Status {
+    let request_id = ambient::current().request_id;
+    log(fault, domain);
+    let kind = fault.kind();
+    let metadata: HashMap<String, String> = if hides(kind) {
+        request_id
+            .iter()
+            .map(|id| ("requestId".to_owned(), id.to_string()))
+            .collect()
+    } else {
+        fault.metadata().into_iter().map(own).collect()
+    };
+    let mut details = ErrorDetails::with_error_info(fault.reason(), domain, metadata);
+    add_details(&mut details, fault, request_id.as_deref());
+    Status::with_error_details(code(kind), message(fault), details)
+}
+
+/// The gRPC code of a kind.
+pub const fn code(kind: ErrorKind) -> Code {
+    match kind {
+        ErrorKind::InvalidInput => Code::InvalidArgument,
+        ErrorKind::NotFound => Code::NotFound,
+        ErrorKind::AlreadyExists => Code::AlreadyExists,
+        ErrorKind::Precondition => Code::FailedPrecondition,
+        ErrorKind::Conflict => Code::Aborted,
+        ErrorKind::Exhausted => Code::ResourceExhausted,
+        ErrorKind::Unauthenticated => Code::Unauthenticated,
+        ErrorKind::Forbidden => Code::PermissionDenied,
+        ErrorKind::Unavailable => Code::Unavailable,
+        ErrorKind::Timeout => Code::DeadlineExceeded,
+        ErrorKind::Internal => Code::Internal,
+        ErrorKind::DataLoss => Code::DataLoss,
+    }
+}
+
+/// Kinds of which the caller learns nothing but the kind and the reason.
+const fn hides(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Internal | ErrorKind::DataLoss)
+}
+
+fn message(fault: &dyn Fault) -> String {
+    match fault.kind() {
+        ErrorKind::Unauthenticated => "a valid credential is required".to_owned(),
+        ErrorKind::Forbidden => "the credential does not permit this".to_owned(),
+        ErrorKind::Timeout => "the deadline passed".to_owned(),
+        ErrorKind::Internal => "an internal error occurred".to_owned(),
+        ErrorKind::DataLoss => "stored data is damaged".to_owned(),
+        ErrorKind::InvalidInput
+        | ErrorKind::NotFound
+        | ErrorKind::AlreadyExists
+        | ErrorKind::Precondition
+        | ErrorKind::Conflict
+        | ErrorKind::Exhausted
+        | ErrorKind::Unavailable => fault.to_string(),
+    }
+}
+
+fn add_details(details: &mut ErrorDetails, fault: &dyn Fault, request_id: Option<&str>) {
+    match fault.kind() {
+        ErrorKind::InvalidInput => {
+            let wrong = fault.violations().iter();
+            let wrong: Vec<_> = wrong
+                .map(|found| FieldViolation::new(&found.field, &found.description))
+                .collect();
+            if !wrong.is_empty() {
+                details.set_bad_request(wrong);
+            }
+        }
+        ErrorKind::NotFound | ErrorKind::AlreadyExists => {
+            if let Some(resource) = fault.resource() {
+                details.set_resource_info(resource.resource_type, resource.name, "", "");
+            }
+        }
+        ErrorKind::Precondition => {
+            let subject = fault.resource().map(|resource| resource.name).unwrap_or_default();
+            let violation = PreconditionViolation::new(fault.reason(), subject, fault.to_string());
+            details.set_precondition_failure(vec![violation]);
+        }
+        ErrorKind::Exhausted => {
+            let subject = fault.resource().map(|resource| resource.name).unwrap_or_default();
+            details.set_quota_failure(vec![QuotaViolation::new(subject, fault.to_string())]);
+            // Some limits never lift by waiting; only a fault that knows says when.
+            if let Some(after) = fault.retry_after() {
+                details.set_retry_info(Some(after));
+            }
+        }
+        ErrorKind::Unavailable => {
+            details.set_retry_info(Some(fault.retry_after().unwrap_or(DEFAULT_RETRY)));
+        }
+        ErrorKind::Internal | ErrorKind::DataLoss => {
+            if let Some(id) = request_id {
+                details.set_request_info(id, "");
+            }
+        }
+        ErrorKind::Conflict | ErrorKind::Unauthenticated | ErrorKind::Forbidden | ErrorKind::Timeout => {}
+    }
+}
+
+fn own((key, value): (&'static str, String)) -> (String, String) {
+    (key.to_owned(), value)
+}
+
+/// One event per failed request. Errors are for a person who must act, warnings for something degraded.
+fn log(fault: &(dyn Fault + 'static), domain: &str) {
+    let reason = fault.reason();
+    let code = code(fault.kind());
+    let error = error_chain(fault);
+    let id = ambient::current().request_id;
+    let id = id.as_deref().unwrap_or_default();
+    match fault.kind() {
+        ErrorKind::Internal | ErrorKind::DataLoss => {
+            tracing::error!(
+                error.domain = domain,
+                error.reason = reason,
+                ?code,
+                request.id = id,
+                error,
+                "call failed"
+            );
+        }
+        ErrorKind::Unavailable | ErrorKind::Timeout => {
+            tracing::warn!(
+                error.domain = domain,
+                error.reason = reason,
+                ?code,
+                request.id = id,
+                error,
+                "call failed"
+            );
+        }
+        ErrorKind::Exhausted | ErrorKind::Unauthenticated | ErrorKind::Forbidden => {
+            tracing::info!(
+                error.domain = domain,
+                error.reason = reason,
+                ?code,
+                request.id = id,
+                error,
+                "call refused"
+            );
+        }
+        ErrorKind::InvalidInput
+        | ErrorKind::NotFound
+        | ErrorKind::AlreadyExists
+        | ErrorKind::Precondition
+        | ErrorKind::Conflict => {
+            tracing::debug!(
+                error.domain = domain,
+                error.reason = reason,
+                ?code,
+                request.id = id,
+                error,
+                "call refused"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
