@@ -23,7 +23,12 @@ fn every_element_has_a_comment() {
             .source_code_info
             .iter()
             .flat_map(|info| &info.location)
-            .filter(|location| location.leading_comments.as_deref().is_some_and(|text| text.trim().len() > 3))
+            .filter(|location| {
+                location
+                    .leading_comments
+                    .as_deref()
+                    .is_some_and(|text| text.trim().len() > 3)
+            })
             .map(|location| location.path.clone())
             .collect();
         let mut check = |path: Vec<i32>, what: String| {
@@ -43,7 +48,10 @@ fn every_element_has_a_comment() {
         for (index, service) in (0i32..).zip(&file.service) {
             check(vec![6, index], service.name().to_owned());
             for (method, definition) in (0i32..).zip(&service.method) {
-                check(vec![6, index, 2, method], format!("{}.{}", service.name(), definition.name()));
+                check(
+                    vec![6, index, 2, method],
+                    format!("{}.{}", service.name(), definition.name()),
+                );
             }
         }
     }
@@ -84,7 +92,11 @@ fn names_follow_the_package_folder_and_suffix_rules() {
         assert!(file.name().starts_with(&folder), "{} is not in {folder}", file.name());
         assert!(file.package().ends_with(".v1"), "{} has no version", file.package());
         for service in &file.service {
-            assert!(service.name().ends_with("Service"), "{} does not end in Service", service.name());
+            assert!(
+                service.name().ends_with("Service"),
+                "{} does not end in Service",
+                service.name()
+            );
             for method in &service.method {
                 let request = format!(".{}.{}Request", file.package(), method.name());
                 let response = format!(".{}.{}Response", file.package(), method.name());
@@ -97,7 +109,10 @@ fn names_follow_the_package_folder_and_suffix_rules() {
 
 #[test]
 fn enums_start_at_unspecified_and_carry_their_prefix() {
-    for definition in pool().all_enums().filter(|definition| definition.full_name().starts_with("steward.")) {
+    for definition in pool()
+        .all_enums()
+        .filter(|definition| definition.full_name().starts_with("steward."))
+    {
         let mut prefix = String::new();
         for (index, letter) in definition.name().char_indices() {
             if letter.is_uppercase() && index > 0 {
@@ -106,7 +121,11 @@ fn enums_start_at_unspecified_and_carry_their_prefix() {
             prefix.push(letter.to_ascii_uppercase());
         }
         for value in definition.values() {
-            assert!(value.name().starts_with(&prefix), "{} lacks the prefix {prefix}", value.full_name());
+            assert!(
+                value.name().starts_with(&prefix),
+                "{} lacks the prefix {prefix}",
+                value.full_name()
+            );
         }
         let zero = definition.get_value(0).unwrap();
         assert_eq!(zero.name(), format!("{prefix}_UNSPECIFIED"));
@@ -115,7 +134,10 @@ fn enums_start_at_unspecified_and_carry_their_prefix() {
 
 #[test]
 fn lists_are_paged_and_writes_can_be_repeated_safely() {
-    for service in pool().services().filter(|service| service.full_name().starts_with("steward.")) {
+    for service in pool()
+        .services()
+        .filter(|service| service.full_name().starts_with("steward."))
+    {
         for method in service.methods() {
             let path = format!("/{}/{}", service.full_name(), method.name());
             let entry = steward_proto::methods::find(&path).unwrap();
@@ -124,9 +146,13 @@ fn lists_are_paged_and_writes_can_be_repeated_safely() {
                 assert_eq!(size.kind(), Kind::Int32, "{path}: page_size");
             }
             if input.get_field_by_name("page_token").is_some() {
-                assert!(method.output().get_field_by_name("next_page_token").is_some(), "{path}: next_page_token");
+                assert!(
+                    method.output().get_field_by_name("next_page_token").is_some(),
+                    "{path}: next_page_token"
+                );
             }
-            if input.get_field_by_name("request_id").is_some() && path != "/steward.access.v1.AccessService/CreateTeam" {
+            if input.get_field_by_name("request_id").is_some() && path != "/steward.access.v1.AccessService/CreateTeam"
+            {
                 let repeatable = entry.idempotency == Idempotency::Idempotent || method.name().starts_with("Create");
                 assert!(repeatable, "{path} takes a request id but is not declared idempotent");
             }
@@ -143,6 +169,13 @@ fn every_rpc_says_who_may_call_it() {
         .map(|method| method.path)
         .collect();
     assert!(undecided.is_empty(), "denied to everyone: {undecided:?}");
-    let public: Vec<_> = METHODS.iter().filter(|method| method.public).map(|method| method.path).collect();
-    assert!(public.is_empty(), "no RPC of ours is open without a credential, but: {public:?}");
+    let public: Vec<_> = METHODS
+        .iter()
+        .filter(|method| method.public)
+        .map(|method| method.path)
+        .collect();
+    assert!(
+        public.is_empty(),
+        "no RPC of ours is open without a credential, but: {public:?}"
+    );
 }

@@ -1,1 +1,66 @@
-//! The steward verbs that talk to a server.
+//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `access`.
+//!
+//! They are one grammar, `steward NOUN VERB [ARGUMENTS]`, work the same against one process or five, and print tables for
+//! people or, with `--json`, the messages of the contract in protobuf's JSON form, one document per answer. The verbs that
+//! run a server live in the `steward` crate; this one knows no service.
+
+pub mod chat;
+pub mod connect;
+pub mod output;
+pub mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+pub use connect::{Connection, Session};
+pub use output::Output;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Talk to the agent.
+    Chat(chat::Arguments),
+    /// Look at past and present conversations.
+    #[command(subcommand)]
+    Sessions(verbs::sessions::Verb),
+    /// What Steward remembers about you and your team.
+    #[command(subcommand)]
+    Memory(verbs::memory::Verb),
+    /// Written know-how: list, read, change, restore.
+    #[command(subcommand)]
+    Skills(verbs::skills::Verb),
+    /// Search what was said, word for word.
+    #[command(subcommand)]
+    Recall(verbs::recall::Verb),
+    /// What the reviewer did after your turns.
+    #[command(subcommand)]
+    Reviews(verbs::reviews::Verb),
+    /// Teams, users and tokens.
+    #[command(subcommand)]
+    Access(verbs::access::Verb),
+}
+
+/// Runs a verb to its end and gives the exit code: 0 done, 1 refused or failed, 2 wrong usage (by the parser).
+pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
+    let mut output = Output::new(connection.json);
+    let done = async {
+        let session = connection.open().await?;
+        match verb {
+            Verb::Chat(arguments) => chat::run(arguments, &session, &mut output).await,
+            Verb::Sessions(verb) => verbs::sessions::run(verb, &session, &mut output).await,
+            Verb::Memory(verb) => verbs::memory::run(verb, &session, &mut output).await,
+            Verb::Skills(verb) => verbs::skills::run(verb, &session, &mut output).await,
+            Verb::Recall(verb) => verbs::recall::run(verb, &session, &mut output).await,
+            Verb::Reviews(verb) => verbs::reviews::run(verb, &session, &mut output).await,
+            Verb::Access(verb) => verbs::access::run(verb, &session, &mut output).await,
+        }
+    };
+    match done.await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.failure(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -12,6 +12,16 @@ pub struct Team {
     #[prost(message, optional, tag = "3")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for Team {
+    const NAME: &'static str = "Team";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.Team".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.Team".into()
+    }
+}
 /// A person in a team.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct User {
@@ -31,6 +41,16 @@ pub struct User {
     #[prost(message, optional, tag = "5")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for User {
+    const NAME: &'static str = "User";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.User".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.User".into()
+    }
+}
 /// An access token, without its text.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AccessToken {
@@ -49,6 +69,16 @@ pub struct AccessToken {
     /// When it was revoked; absent while it is good.
     #[prost(message, optional, tag = "5")]
     pub revoke_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for AccessToken {
+    const NAME: &'static str = "AccessToken";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.AccessToken".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.AccessToken".into()
+    }
 }
 /// One thing that is no longer accepted.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -73,9 +103,29 @@ pub mod revocation {
         User(::prost::alloc::string::String),
     }
 }
+impl ::prost::Name for Revocation {
+    const NAME: &'static str = "Revocation";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.Revocation".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.Revocation".into()
+    }
+}
 /// Request of WhoAmI.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WhoAmIRequest {}
+impl ::prost::Name for WhoAmIRequest {
+    const NAME: &'static str = "WhoAmIRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.WhoAmIRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.WhoAmIRequest".into()
+    }
+}
 /// Response of WhoAmI.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WhoAmIResponse {
@@ -91,6 +141,16 @@ pub struct WhoAmIResponse {
     /// Whether the team is the installation's home team.
     #[prost(bool, tag = "4")]
     pub home_team: bool,
+}
+impl ::prost::Name for WhoAmIResponse {
+    const NAME: &'static str = "WhoAmIResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.WhoAmIResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.WhoAmIResponse".into()
+    }
 }
 /// Request of CreateTeam.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -108,6 +168,16 @@ pub struct CreateTeamRequest {
     #[prost(string, tag = "4")]
     pub request_id: ::prost::alloc::string::String,
 }
+impl ::prost::Name for CreateTeamRequest {
+    const NAME: &'static str = "CreateTeamRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.CreateTeamRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.CreateTeamRequest".into()
+    }
+}
 /// Response of CreateTeam.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateTeamResponse {
@@ -117,6 +187,16 @@ pub struct CreateTeamResponse {
     /// Its first admin.
     #[prost(message, optional, tag = "2")]
     pub admin: ::core::option::Option<User>,
+}
+impl ::prost::Name for CreateTeamResponse {
+    const NAME: &'static str = "CreateTeamResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.CreateTeamResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.CreateTeamResponse".into()
+    }
 }
 /// Request of ListTeams.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -128,6 +208,16 @@ pub struct ListTeamsRequest {
     #[prost(string, tag = "2")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListTeamsRequest {
+    const NAME: &'static str = "ListTeamsRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListTeamsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListTeamsRequest".into()
+    }
+}
 /// Response of ListTeams.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListTeamsResponse {
@@ -137,6 +227,16 @@ pub struct ListTeamsResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListTeamsResponse {
+    const NAME: &'static str = "ListTeamsResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListTeamsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListTeamsResponse".into()
+    }
 }
 /// Request of CreateUser.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -154,12 +254,32 @@ pub struct CreateUserRequest {
     #[prost(string, tag = "4")]
     pub request_id: ::prost::alloc::string::String,
 }
+impl ::prost::Name for CreateUserRequest {
+    const NAME: &'static str = "CreateUserRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.CreateUserRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.CreateUserRequest".into()
+    }
+}
 /// Response of CreateUser.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateUserResponse {
     /// The user as created.
     #[prost(message, optional, tag = "1")]
     pub user: ::core::option::Option<User>,
+}
+impl ::prost::Name for CreateUserResponse {
+    const NAME: &'static str = "CreateUserResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.CreateUserResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.CreateUserResponse".into()
+    }
 }
 /// Request of ListUsers.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -174,6 +294,16 @@ pub struct ListUsersRequest {
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListUsersRequest {
+    const NAME: &'static str = "ListUsersRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListUsersRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListUsersRequest".into()
+    }
+}
 /// Response of ListUsers.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListUsersResponse {
@@ -183,6 +313,16 @@ pub struct ListUsersResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListUsersResponse {
+    const NAME: &'static str = "ListUsersResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListUsersResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListUsersResponse".into()
+    }
 }
 /// Request of UpdateUser.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -197,12 +337,32 @@ pub struct UpdateUserRequest {
     #[prost(bool, optional, tag = "3")]
     pub disabled: ::core::option::Option<bool>,
 }
+impl ::prost::Name for UpdateUserRequest {
+    const NAME: &'static str = "UpdateUserRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.UpdateUserRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.UpdateUserRequest".into()
+    }
+}
 /// Response of UpdateUser.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UpdateUserResponse {
     /// The user as it is now.
     #[prost(message, optional, tag = "1")]
     pub user: ::core::option::Option<User>,
+}
+impl ::prost::Name for UpdateUserResponse {
+    const NAME: &'static str = "UpdateUserResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.UpdateUserResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.UpdateUserResponse".into()
+    }
 }
 /// Request of CreateToken.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -217,6 +377,16 @@ pub struct CreateTokenRequest {
     #[prost(message, optional, tag = "3")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
 }
+impl ::prost::Name for CreateTokenRequest {
+    const NAME: &'static str = "CreateTokenRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.CreateTokenRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.CreateTokenRequest".into()
+    }
+}
 /// Response of CreateToken.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateTokenResponse {
@@ -226,6 +396,16 @@ pub struct CreateTokenResponse {
     /// The credential itself. Shown once, stored nowhere.
     #[prost(string, tag = "2")]
     pub credential: ::prost::alloc::string::String,
+}
+impl ::prost::Name for CreateTokenResponse {
+    const NAME: &'static str = "CreateTokenResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.CreateTokenResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.CreateTokenResponse".into()
+    }
 }
 /// Request of ListTokens.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -240,6 +420,16 @@ pub struct ListTokensRequest {
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListTokensRequest {
+    const NAME: &'static str = "ListTokensRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListTokensRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListTokensRequest".into()
+    }
+}
 /// Response of ListTokens.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListTokensResponse {
@@ -250,6 +440,16 @@ pub struct ListTokensResponse {
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListTokensResponse {
+    const NAME: &'static str = "ListTokensResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListTokensResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListTokensResponse".into()
+    }
+}
 /// Request of RevokeToken.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RevokeTokenRequest {
@@ -257,12 +457,32 @@ pub struct RevokeTokenRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for RevokeTokenRequest {
+    const NAME: &'static str = "RevokeTokenRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.RevokeTokenRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.RevokeTokenRequest".into()
+    }
+}
 /// Response of RevokeToken.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RevokeTokenResponse {
     /// The token's record as it is now.
     #[prost(message, optional, tag = "1")]
     pub token: ::core::option::Option<AccessToken>,
+}
+impl ::prost::Name for RevokeTokenResponse {
+    const NAME: &'static str = "RevokeTokenResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.RevokeTokenResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.RevokeTokenResponse".into()
+    }
 }
 /// Request of ExchangeJobToken.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -289,6 +509,16 @@ pub struct ExchangeJobTokenRequest {
     #[prost(message, optional, tag = "7")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
 }
+impl ::prost::Name for ExchangeJobTokenRequest {
+    const NAME: &'static str = "ExchangeJobTokenRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ExchangeJobTokenRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ExchangeJobTokenRequest".into()
+    }
+}
 /// Response of ExchangeJobToken.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExchangeJobTokenResponse {
@@ -299,15 +529,45 @@ pub struct ExchangeJobTokenResponse {
     #[prost(message, optional, tag = "2")]
     pub expire_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for ExchangeJobTokenResponse {
+    const NAME: &'static str = "ExchangeJobTokenResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ExchangeJobTokenResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ExchangeJobTokenResponse".into()
+    }
+}
 /// Request of ListRevocations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListRevocationsRequest {}
+impl ::prost::Name for ListRevocationsRequest {
+    const NAME: &'static str = "ListRevocationsRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListRevocationsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListRevocationsRequest".into()
+    }
+}
 /// Response of ListRevocations.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListRevocationsResponse {
     /// All revocations in force.
     #[prost(message, repeated, tag = "1")]
     pub revocations: ::prost::alloc::vec::Vec<Revocation>,
+}
+impl ::prost::Name for ListRevocationsResponse {
+    const NAME: &'static str = "ListRevocationsResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListRevocationsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListRevocationsResponse".into()
+    }
 }
 /// Request of ApplyRevocations.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -316,9 +576,29 @@ pub struct ApplyRevocationsRequest {
     #[prost(message, repeated, tag = "1")]
     pub revocations: ::prost::alloc::vec::Vec<Revocation>,
 }
+impl ::prost::Name for ApplyRevocationsRequest {
+    const NAME: &'static str = "ApplyRevocationsRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ApplyRevocationsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ApplyRevocationsRequest".into()
+    }
+}
 /// Response of ApplyRevocations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApplyRevocationsResponse {}
+impl ::prost::Name for ApplyRevocationsResponse {
+    const NAME: &'static str = "ApplyRevocationsResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ApplyRevocationsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ApplyRevocationsResponse".into()
+    }
+}
 /// Generated client implementations.
 pub mod access_service_client {
     #![allow(

@@ -29,6 +29,16 @@ pub mod run_turn_request {
         ToolResults(super::ToolResults),
     }
 }
+impl ::prost::Name for RunTurnRequest {
+    const NAME: &'static str = "RunTurnRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.RunTurnRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.RunTurnRequest".into()
+    }
+}
 /// What a person says.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct UserMessage {
@@ -38,6 +48,16 @@ pub struct UserMessage {
     /// Material from elsewhere that goes with it. Sent after the text, never indexed or learned from as the person's words.
     #[prost(message, repeated, tag = "2")]
     pub attachments: ::prost::alloc::vec::Vec<Attachment>,
+}
+impl ::prost::Name for UserMessage {
+    const NAME: &'static str = "UserMessage";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.UserMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.UserMessage".into()
+    }
 }
 /// Material that a person did not write.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -52,12 +72,32 @@ pub struct Attachment {
     #[prost(enumeration = "super::super::common::v1::Integrity", tag = "3")]
     pub integrity: i32,
 }
+impl ::prost::Name for Attachment {
+    const NAME: &'static str = "Attachment";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.Attachment".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.Attachment".into()
+    }
+}
 /// Results of all open calls of the waiting turn.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToolResults {
     /// One per open call, in any order.
     #[prost(message, repeated, tag = "1")]
     pub results: ::prost::alloc::vec::Vec<ToolResult>,
+}
+impl ::prost::Name for ToolResults {
+    const NAME: &'static str = "ToolResults";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ToolResults".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ToolResults".into()
+    }
 }
 /// Result of a call that ran at the client.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -78,12 +118,32 @@ pub struct ToolResult {
     #[prost(string, tag = "5")]
     pub source: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ToolResult {
+    const NAME: &'static str = "ToolResult";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ToolResult".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ToolResult".into()
+    }
+}
 /// Item of the stream of RunTurn.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RunTurnResponse {
     /// The event.
     #[prost(message, optional, tag = "1")]
     pub event: ::core::option::Option<TurnEvent>,
+}
+impl ::prost::Name for RunTurnResponse {
+    const NAME: &'static str = "RunTurnResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.RunTurnResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.RunTurnResponse".into()
+    }
 }
 /// Request of WatchTurn.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -98,12 +158,32 @@ pub struct WatchTurnRequest {
     #[prost(uint64, tag = "3")]
     pub after_event: u64,
 }
+impl ::prost::Name for WatchTurnRequest {
+    const NAME: &'static str = "WatchTurnRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.WatchTurnRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.WatchTurnRequest".into()
+    }
+}
 /// Item of the stream of WatchTurn.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchTurnResponse {
     /// The event.
     #[prost(message, optional, tag = "1")]
     pub event: ::core::option::Option<TurnEvent>,
+}
+impl ::prost::Name for WatchTurnResponse {
+    const NAME: &'static str = "WatchTurnResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.WatchTurnResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.WatchTurnResponse".into()
+    }
 }
 /// Something that happened in a turn.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -156,6 +236,16 @@ pub mod turn_event {
         Failed(super::TurnFailed),
     }
 }
+impl ::prost::Name for TurnEvent {
+    const NAME: &'static str = "TurnEvent";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.TurnEvent".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.TurnEvent".into()
+    }
+}
 /// The segment began.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SegmentStarted {
@@ -163,12 +253,32 @@ pub struct SegmentStarted {
     #[prost(uint32, tag = "1")]
     pub segment: u32,
 }
+impl ::prost::Name for SegmentStarted {
+    const NAME: &'static str = "SegmentStarted";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.SegmentStarted".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.SegmentStarted".into()
+    }
+}
 /// Text of the model.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TextDelta {
     /// The piece.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for TextDelta {
+    const NAME: &'static str = "TextDelta";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.TextDelta".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.TextDelta".into()
+    }
 }
 /// A tool runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -179,6 +289,16 @@ pub struct ToolStarted {
     /// Name of the tool.
     #[prost(string, tag = "2")]
     pub tool: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ToolStarted {
+    const NAME: &'static str = "ToolStarted";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ToolStarted".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ToolStarted".into()
+    }
 }
 /// A tool is done.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -196,6 +316,16 @@ pub struct ToolFinished {
     #[prost(string, tag = "4")]
     pub summary: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ToolFinished {
+    const NAME: &'static str = "ToolFinished";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ToolFinished".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ToolFinished".into()
+    }
+}
 /// A model call is tried again.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ModelRetry {
@@ -209,6 +339,16 @@ pub struct ModelRetry {
     #[prost(uint32, tag = "3")]
     pub delay_ms: u32,
 }
+impl ::prost::Name for ModelRetry {
+    const NAME: &'static str = "ModelRetry";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ModelRetry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ModelRetry".into()
+    }
+}
 /// A steering text was added before the next model call.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Steered {
@@ -216,12 +356,32 @@ pub struct Steered {
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
 }
+impl ::prost::Name for Steered {
+    const NAME: &'static str = "Steered";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.Steered".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.Steered".into()
+    }
+}
 /// The client is to run these calls.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RequiresAction {
     /// The calls, in the model's order.
     #[prost(message, repeated, tag = "1")]
     pub calls: ::prost::alloc::vec::Vec<PendingCall>,
+}
+impl ::prost::Name for RequiresAction {
+    const NAME: &'static str = "RequiresAction";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.RequiresAction".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.RequiresAction".into()
+    }
 }
 /// A call that waits for the client.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -241,6 +401,16 @@ pub struct PendingCall {
     /// When it is closed as expired.
     #[prost(message, optional, tag = "5")]
     pub expire_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for PendingCall {
+    const NAME: &'static str = "PendingCall";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.PendingCall".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.PendingCall".into()
+    }
 }
 /// The final answer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -264,6 +434,16 @@ pub struct TurnCompleted {
     #[prost(message, optional, tag = "6")]
     pub prefix: ::core::option::Option<PrefixReport>,
 }
+impl ::prost::Name for TurnCompleted {
+    const NAME: &'static str = "TurnCompleted";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.TurnCompleted".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.TurnCompleted".into()
+    }
+}
 /// A review that the turn made due.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReviewDue {
@@ -273,6 +453,16 @@ pub struct ReviewDue {
     /// Skills are to be reviewed.
     #[prost(bool, tag = "2")]
     pub skills: bool,
+}
+impl ::prost::Name for ReviewDue {
+    const NAME: &'static str = "ReviewDue";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ReviewDue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ReviewDue".into()
+    }
 }
 /// How the session's requests extended each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -287,12 +477,32 @@ pub struct PrefixReport {
     #[prost(uint32, tag = "3")]
     pub unplanned_breaks: u32,
 }
+impl ::prost::Name for PrefixReport {
+    const NAME: &'static str = "PrefixReport";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.PrefixReport".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.PrefixReport".into()
+    }
+}
 /// The turn was stopped.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TurnInterrupted {
     /// What had been said in the unfinished message.
     #[prost(string, tag = "1")]
     pub partial_text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for TurnInterrupted {
+    const NAME: &'static str = "TurnInterrupted";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.TurnInterrupted".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.TurnInterrupted".into()
+    }
 }
 /// The turn failed.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -307,12 +517,32 @@ pub struct TurnFailed {
     #[prost(bool, tag = "3")]
     pub retryable: bool,
 }
+impl ::prost::Name for TurnFailed {
+    const NAME: &'static str = "TurnFailed";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.TurnFailed".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.TurnFailed".into()
+    }
+}
 /// Request of InterruptTurn.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InterruptTurnRequest {
     /// `teams/{team}/sessions/{session}`.
     #[prost(string, tag = "1")]
     pub session: ::prost::alloc::string::String,
+}
+impl ::prost::Name for InterruptTurnRequest {
+    const NAME: &'static str = "InterruptTurnRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.InterruptTurnRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.InterruptTurnRequest".into()
+    }
 }
 /// Response of InterruptTurn.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -321,6 +551,16 @@ pub struct InterruptTurnResponse {
     #[prost(string, tag = "1")]
     pub turn: ::prost::alloc::string::String,
 }
+impl ::prost::Name for InterruptTurnResponse {
+    const NAME: &'static str = "InterruptTurnResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.InterruptTurnResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.InterruptTurnResponse".into()
+    }
+}
 /// Request of ListPendingActions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListPendingActionsRequest {
@@ -328,12 +568,32 @@ pub struct ListPendingActionsRequest {
     #[prost(string, tag = "1")]
     pub parent: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListPendingActionsRequest {
+    const NAME: &'static str = "ListPendingActionsRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ListPendingActionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ListPendingActionsRequest".into()
+    }
+}
 /// Response of ListPendingActions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListPendingActionsResponse {
     /// Sessions with open calls, most recently active first; at most 200.
     #[prost(message, repeated, tag = "1")]
     pub actions: ::prost::alloc::vec::Vec<PendingAction>,
+}
+impl ::prost::Name for ListPendingActionsResponse {
+    const NAME: &'static str = "ListPendingActionsResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ListPendingActionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ListPendingActionsResponse".into()
+    }
 }
 /// A session that waits for its client.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -347,6 +607,16 @@ pub struct PendingAction {
     /// The calls.
     #[prost(message, repeated, tag = "3")]
     pub calls: ::prost::alloc::vec::Vec<PendingCall>,
+}
+impl ::prost::Name for PendingAction {
+    const NAME: &'static str = "PendingAction";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.PendingAction".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.PendingAction".into()
+    }
 }
 /// Generated client implementations.
 pub mod agent_service_client {
@@ -1017,6 +1287,16 @@ pub struct GenerateRequest {
     #[prost(string, tag = "7")]
     pub purpose: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GenerateRequest {
+    const NAME: &'static str = "GenerateRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.GenerateRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.GenerateRequest".into()
+    }
+}
 /// A message of a model request.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ModelMessage {
@@ -1040,12 +1320,32 @@ pub mod model_message {
         Tool(super::ModelToolMessage),
     }
 }
+impl ::prost::Name for ModelMessage {
+    const NAME: &'static str = "ModelMessage";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ModelMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ModelMessage".into()
+    }
+}
 /// A user message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ModelUserMessage {
     /// Text.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ModelUserMessage {
+    const NAME: &'static str = "ModelUserMessage";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ModelUserMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ModelUserMessage".into()
+    }
 }
 /// An assistant message.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1056,6 +1356,16 @@ pub struct ModelAssistantMessage {
     /// Calls, in order.
     #[prost(message, repeated, tag = "2")]
     pub tool_calls: ::prost::alloc::vec::Vec<ModelToolCall>,
+}
+impl ::prost::Name for ModelAssistantMessage {
+    const NAME: &'static str = "ModelAssistantMessage";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ModelAssistantMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ModelAssistantMessage".into()
+    }
 }
 /// A call.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1070,6 +1380,16 @@ pub struct ModelToolCall {
     #[prost(string, tag = "3")]
     pub arguments_json: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ModelToolCall {
+    const NAME: &'static str = "ModelToolCall";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ModelToolCall".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ModelToolCall".into()
+    }
+}
 /// A tool result.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ModelToolMessage {
@@ -1082,6 +1402,16 @@ pub struct ModelToolMessage {
     /// Text.
     #[prost(string, tag = "3")]
     pub text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ModelToolMessage {
+    const NAME: &'static str = "ModelToolMessage";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ModelToolMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ModelToolMessage".into()
+    }
 }
 /// Item of the stream of Generate.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1106,6 +1436,16 @@ pub mod generate_response {
         Finish(super::GenerateFinish),
     }
 }
+impl ::prost::Name for GenerateResponse {
+    const NAME: &'static str = "GenerateResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.GenerateResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.GenerateResponse".into()
+    }
+}
 /// End of a model reply.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GenerateFinish {
@@ -1128,9 +1468,29 @@ pub struct GenerateFinish {
     #[prost(string, tag = "6")]
     pub model: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GenerateFinish {
+    const NAME: &'static str = "GenerateFinish";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.GenerateFinish".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.GenerateFinish".into()
+    }
+}
 /// Request of GetModelRoute.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetModelRouteRequest {}
+impl ::prost::Name for GetModelRouteRequest {
+    const NAME: &'static str = "GetModelRouteRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.GetModelRouteRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.GetModelRouteRequest".into()
+    }
+}
 /// Response of GetModelRoute.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetModelRouteResponse {
@@ -1149,6 +1509,16 @@ pub struct GetModelRouteResponse {
     /// Window of the model in tokens.
     #[prost(uint32, tag = "5")]
     pub context_window: u32,
+}
+impl ::prost::Name for GetModelRouteResponse {
+    const NAME: &'static str = "GetModelRouteResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.GetModelRouteResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.GetModelRouteResponse".into()
+    }
 }
 /// Generated client implementations.
 pub mod model_service_client {
@@ -1585,6 +1955,16 @@ pub struct Session {
     #[prost(uint32, tag = "17")]
     pub iterations_since_skill: u32,
 }
+impl ::prost::Name for Session {
+    const NAME: &'static str = "Session";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.Session".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.Session".into()
+    }
+}
 /// What a session starts with beside what Steward knows.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SessionSetup {
@@ -1604,6 +1984,16 @@ pub struct SessionSetup {
     #[prost(string, tag = "5")]
     pub platform_hint: ::prost::alloc::string::String,
 }
+impl ::prost::Name for SessionSetup {
+    const NAME: &'static str = "SessionSetup";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.SessionSetup".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.SessionSetup".into()
+    }
+}
 /// A project context file, for example AGENTS.md.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ContextFile {
@@ -1613,6 +2003,16 @@ pub struct ContextFile {
     /// Text.
     #[prost(string, tag = "2")]
     pub text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ContextFile {
+    const NAME: &'static str = "ContextFile";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ContextFile".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ContextFile".into()
+    }
 }
 /// A tool that runs at the client.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1630,6 +2030,16 @@ pub struct ClientTool {
     #[prost(enumeration = "super::super::common::v1::Integrity", tag = "4")]
     pub integrity: i32,
 }
+impl ::prost::Name for ClientTool {
+    const NAME: &'static str = "ClientTool";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ClientTool".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ClientTool".into()
+    }
+}
 /// Where the client's tools run, as the client reports it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Environment {
@@ -1645,6 +2055,16 @@ pub struct Environment {
     /// Shell, for example `bash`; may be empty.
     #[prost(string, tag = "4")]
     pub shell: ::prost::alloc::string::String,
+}
+impl ::prost::Name for Environment {
+    const NAME: &'static str = "Environment";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.Environment".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.Environment".into()
+    }
 }
 /// A message of a session as people see it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1671,6 +2091,16 @@ pub struct SessionMessage {
     #[prost(message, optional, tag = "7")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for SessionMessage {
+    const NAME: &'static str = "SessionMessage";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.SessionMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.SessionMessage".into()
+    }
+}
 /// Request of CreateSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CreateSessionRequest {
@@ -1687,12 +2117,32 @@ pub struct CreateSessionRequest {
     #[prost(string, tag = "4")]
     pub request_id: ::prost::alloc::string::String,
 }
+impl ::prost::Name for CreateSessionRequest {
+    const NAME: &'static str = "CreateSessionRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.CreateSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.CreateSessionRequest".into()
+    }
+}
 /// Response of CreateSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CreateSessionResponse {
     /// The session as created.
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for CreateSessionResponse {
+    const NAME: &'static str = "CreateSessionResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.CreateSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.CreateSessionResponse".into()
+    }
 }
 /// Request of GetSession.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1701,12 +2151,32 @@ pub struct GetSessionRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GetSessionRequest {
+    const NAME: &'static str = "GetSessionRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.GetSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.GetSessionRequest".into()
+    }
+}
 /// Response of GetSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetSessionResponse {
     /// The session.
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for GetSessionResponse {
+    const NAME: &'static str = "GetSessionResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.GetSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.GetSessionResponse".into()
+    }
 }
 /// Request of ListSessions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1721,6 +2191,16 @@ pub struct ListSessionsRequest {
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListSessionsRequest {
+    const NAME: &'static str = "ListSessionsRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ListSessionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ListSessionsRequest".into()
+    }
+}
 /// Response of ListSessions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListSessionsResponse {
@@ -1730,6 +2210,16 @@ pub struct ListSessionsResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListSessionsResponse {
+    const NAME: &'static str = "ListSessionsResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ListSessionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ListSessionsResponse".into()
+    }
 }
 /// Request of ListSessionMessages.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1744,6 +2234,16 @@ pub struct ListSessionMessagesRequest {
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListSessionMessagesRequest {
+    const NAME: &'static str = "ListSessionMessagesRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ListSessionMessagesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ListSessionMessagesRequest".into()
+    }
+}
 /// Response of ListSessionMessages.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListSessionMessagesResponse {
@@ -1753,6 +2253,16 @@ pub struct ListSessionMessagesResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListSessionMessagesResponse {
+    const NAME: &'static str = "ListSessionMessagesResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ListSessionMessagesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ListSessionMessagesResponse".into()
+    }
 }
 /// Generated client implementations.
 pub mod session_service_client {

@@ -18,6 +18,16 @@ pub struct Span {
     #[prost(enumeration = "Integrity", tag = "5")]
     pub integrity: i32,
 }
+impl ::prost::Name for Span {
+    const NAME: &'static str = "Span";
+    const PACKAGE: &'static str = "steward.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.common.v1.Span".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.common.v1.Span".into()
+    }
+}
 /// Why something was learned: the spans that support a write. Required of automatic writers; people need none.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Evidence {
@@ -33,6 +43,16 @@ pub struct Evidence {
     /// Lowest integrity among the cited spans, as computed by the worker from the stored spans.
     #[prost(enumeration = "Integrity", tag = "4")]
     pub integrity: i32,
+}
+impl ::prost::Name for Evidence {
+    const NAME: &'static str = "Evidence";
+    const PACKAGE: &'static str = "steward.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.common.v1.Evidence".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.common.v1.Evidence".into()
+    }
 }
 /// Tokens that one or more model calls took, as the provider reported them. A field is absent when the provider did not
 /// report it, which is not the same as zero.
@@ -50,6 +70,16 @@ pub struct Usage {
     /// Output tokens, reasoning included.
     #[prost(uint64, optional, tag = "4")]
     pub output_tokens: ::core::option::Option<u64>,
+}
+impl ::prost::Name for Usage {
+    const NAME: &'static str = "Usage";
+    const PACKAGE: &'static str = "steward.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.common.v1.Usage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.common.v1.Usage".into()
+    }
 }
 /// Which learned artefact a session was shown: written before the first request of the session is built.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -72,6 +102,16 @@ pub struct Exposure {
     /// Probability with which this arm was drawn, 0 to 1; absent without an experiment.
     #[prost(double, optional, tag = "6")]
     pub propensity: ::core::option::Option<f64>,
+}
+impl ::prost::Name for Exposure {
+    const NAME: &'static str = "Exposure";
+    const PACKAGE: &'static str = "steward.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.common.v1.Exposure".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.common.v1.Exposure".into()
+    }
 }
 /// What a person may do in a team. Each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -315,6 +355,16 @@ pub struct MethodPolicy {
     /// Whether anyone may call without a credential.
     #[prost(bool, tag = "4")]
     pub public: bool,
+}
+impl ::prost::Name for MethodPolicy {
+    const NAME: &'static str = "MethodPolicy";
+    const PACKAGE: &'static str = "steward.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.common.v1.MethodPolicy".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.common.v1.MethodPolicy".into()
+    }
 }
 /// Why a call failed, where the cause is the same for every service. `ErrorInfo.reason` is the value's name without the
 /// prefix `ERROR_REASON_`.

@@ -104,6 +104,16 @@ pub struct Review {
     #[prost(string, tag = "21")]
     pub absorbed_by: ::prost::alloc::string::String,
 }
+impl ::prost::Name for Review {
+    const NAME: &'static str = "Review";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.Review".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.Review".into()
+    }
+}
 /// A write of a review.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReviewWrite {
@@ -186,6 +196,16 @@ pub mod review_write {
         }
     }
 }
+impl ::prost::Name for ReviewWrite {
+    const NAME: &'static str = "ReviewWrite";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.ReviewWrite".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.ReviewWrite".into()
+    }
+}
 /// A lesson that the reviewer did not keep.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RejectedCandidate {
@@ -195,6 +215,16 @@ pub struct RejectedCandidate {
     /// Why not.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RejectedCandidate {
+    const NAME: &'static str = "RejectedCandidate";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.RejectedCandidate".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.RejectedCandidate".into()
+    }
 }
 /// Request of ListReviews.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -212,6 +242,16 @@ pub struct ListReviewsRequest {
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListReviewsRequest {
+    const NAME: &'static str = "ListReviewsRequest";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.ListReviewsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.ListReviewsRequest".into()
+    }
+}
 /// Response of ListReviews.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListReviewsResponse {
@@ -222,6 +262,16 @@ pub struct ListReviewsResponse {
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListReviewsResponse {
+    const NAME: &'static str = "ListReviewsResponse";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.ListReviewsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.ListReviewsResponse".into()
+    }
+}
 /// Request of GetReview.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetReviewRequest {
@@ -229,12 +279,32 @@ pub struct GetReviewRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GetReviewRequest {
+    const NAME: &'static str = "GetReviewRequest";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.GetReviewRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.GetReviewRequest".into()
+    }
+}
 /// Response of GetReview.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetReviewResponse {
     /// The review.
     #[prost(message, optional, tag = "1")]
     pub review: ::core::option::Option<Review>,
+}
+impl ::prost::Name for GetReviewResponse {
+    const NAME: &'static str = "GetReviewResponse";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.GetReviewResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.GetReviewResponse".into()
+    }
 }
 /// Request of WatchReviews.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -249,6 +319,16 @@ pub struct WatchReviewsRequest {
     #[prost(string, tag = "3")]
     pub cursor: ::prost::alloc::string::String,
 }
+impl ::prost::Name for WatchReviewsRequest {
+    const NAME: &'static str = "WatchReviewsRequest";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.WatchReviewsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.WatchReviewsRequest".into()
+    }
+}
 /// Item of the stream of WatchReviews.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchReviewsResponse {
@@ -259,12 +339,32 @@ pub struct WatchReviewsResponse {
     #[prost(string, tag = "2")]
     pub cursor: ::prost::alloc::string::String,
 }
+impl ::prost::Name for WatchReviewsResponse {
+    const NAME: &'static str = "WatchReviewsResponse";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.WatchReviewsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.WatchReviewsResponse".into()
+    }
+}
 /// Request of RetryReview.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RetryReviewRequest {
     /// `teams/{team}/reviews/{review}`.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RetryReviewRequest {
+    const NAME: &'static str = "RetryReviewRequest";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.RetryReviewRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.RetryReviewRequest".into()
+    }
 }
 /// Response of RetryReview.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -273,6 +373,16 @@ pub struct RetryReviewResponse {
     #[prost(message, optional, tag = "1")]
     pub review: ::core::option::Option<Review>,
 }
+impl ::prost::Name for RetryReviewResponse {
+    const NAME: &'static str = "RetryReviewResponse";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.RetryReviewResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.RetryReviewResponse".into()
+    }
+}
 /// Request of CancelReview.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CancelReviewRequest {
@@ -280,12 +390,32 @@ pub struct CancelReviewRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for CancelReviewRequest {
+    const NAME: &'static str = "CancelReviewRequest";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.CancelReviewRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.CancelReviewRequest".into()
+    }
+}
 /// Response of CancelReview.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CancelReviewResponse {
     /// The review as it is now.
     #[prost(message, optional, tag = "1")]
     pub review: ::core::option::Option<Review>,
+}
+impl ::prost::Name for CancelReviewResponse {
+    const NAME: &'static str = "CancelReviewResponse";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.CancelReviewResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.CancelReviewResponse".into()
+    }
 }
 /// What became of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

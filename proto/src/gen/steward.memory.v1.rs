@@ -107,6 +107,16 @@ pub struct Entry {
     #[prost(string, tag = "8")]
     pub etag: ::prost::alloc::string::String,
 }
+impl ::prost::Name for Entry {
+    const NAME: &'static str = "Entry";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Entry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Entry".into()
+    }
+}
 /// Where a revision came from. Output only.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Provenance {
@@ -129,6 +139,16 @@ pub struct Provenance {
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
 }
+impl ::prost::Name for Provenance {
+    const NAME: &'static str = "Provenance";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Provenance".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Provenance".into()
+    }
+}
 /// A past or present state of an entry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EntryRevision {
@@ -148,6 +168,16 @@ pub struct EntryRevision {
     #[prost(message, optional, tag = "5")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for EntryRevision {
+    const NAME: &'static str = "EntryRevision";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.EntryRevision".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.EntryRevision".into()
+    }
+}
 /// How full a store is, in Unicode scalar values, separators between entries included.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Budget {
@@ -157,6 +187,16 @@ pub struct Budget {
     /// Limit.
     #[prost(uint32, tag = "2")]
     pub limit: u32,
+}
+impl ::prost::Name for Budget {
+    const NAME: &'static str = "Budget";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Budget".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Budget".into()
+    }
 }
 /// One action on a store.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -181,12 +221,32 @@ pub mod operation {
         Remove(super::RemoveEntry),
     }
 }
+impl ::prost::Name for Operation {
+    const NAME: &'static str = "Operation";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Operation".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Operation".into()
+    }
+}
 /// Adds an entry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AddEntry {
     /// The text, 1 character up to the store's limit.
     #[prost(string, tag = "1")]
     pub content: ::prost::alloc::string::String,
+}
+impl ::prost::Name for AddEntry {
+    const NAME: &'static str = "AddEntry";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.AddEntry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.AddEntry".into()
+    }
 }
 /// Replaces an entry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -198,12 +258,32 @@ pub struct ReplaceEntry {
     #[prost(string, tag = "2")]
     pub content: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ReplaceEntry {
+    const NAME: &'static str = "ReplaceEntry";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ReplaceEntry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ReplaceEntry".into()
+    }
+}
 /// Removes an entry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveEntry {
     /// A substring that only this entry contains. Required.
     #[prost(string, tag = "1")]
     pub old_text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RemoveEntry {
+    const NAME: &'static str = "RemoveEntry";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.RemoveEntry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.RemoveEntry".into()
+    }
 }
 /// Request of Apply.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -230,6 +310,16 @@ pub struct ApplyRequest {
     #[prost(string, tag = "7")]
     pub turn: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ApplyRequest {
+    const NAME: &'static str = "ApplyRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ApplyRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ApplyRequest".into()
+    }
+}
 /// Response of Apply.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ApplyResponse {
@@ -248,6 +338,16 @@ pub struct ApplyResponse {
     /// Answer for the model: what changed and the usage, without the entries.
     #[prost(string, tag = "5")]
     pub tool_text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ApplyResponse {
+    const NAME: &'static str = "ApplyResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ApplyResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ApplyResponse".into()
+    }
 }
 /// What one operation did.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -319,6 +419,16 @@ pub mod change {
         }
     }
 }
+impl ::prost::Name for Change {
+    const NAME: &'static str = "Change";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Change".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Change".into()
+    }
+}
 /// Request of ListEntries.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListEntriesRequest {
@@ -331,6 +441,16 @@ pub struct ListEntriesRequest {
     /// From the previous page; empty for the first.
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListEntriesRequest {
+    const NAME: &'static str = "ListEntriesRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListEntriesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListEntriesRequest".into()
+    }
 }
 /// Response of ListEntries.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -348,6 +468,16 @@ pub struct ListEntriesResponse {
     #[prost(string, tag = "4")]
     pub next_page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListEntriesResponse {
+    const NAME: &'static str = "ListEntriesResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListEntriesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListEntriesResponse".into()
+    }
+}
 /// Request of GetEntry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetEntryRequest {
@@ -355,12 +485,32 @@ pub struct GetEntryRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GetEntryRequest {
+    const NAME: &'static str = "GetEntryRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.GetEntryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.GetEntryRequest".into()
+    }
+}
 /// Response of GetEntry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetEntryResponse {
     /// The entry.
     #[prost(message, optional, tag = "1")]
     pub entry: ::core::option::Option<Entry>,
+}
+impl ::prost::Name for GetEntryResponse {
+    const NAME: &'static str = "GetEntryResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.GetEntryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.GetEntryResponse".into()
+    }
 }
 /// Request of ListEntryRevisions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -375,6 +525,16 @@ pub struct ListEntryRevisionsRequest {
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListEntryRevisionsRequest {
+    const NAME: &'static str = "ListEntryRevisionsRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListEntryRevisionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListEntryRevisionsRequest".into()
+    }
+}
 /// Response of ListEntryRevisions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListEntryRevisionsResponse {
@@ -384,6 +544,16 @@ pub struct ListEntryRevisionsResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListEntryRevisionsResponse {
+    const NAME: &'static str = "ListEntryRevisionsResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListEntryRevisionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListEntryRevisionsResponse".into()
+    }
 }
 /// Request of RevertEntry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -401,12 +571,32 @@ pub struct RevertEntryRequest {
     #[prost(string, tag = "4")]
     pub request_id: ::prost::alloc::string::String,
 }
+impl ::prost::Name for RevertEntryRequest {
+    const NAME: &'static str = "RevertEntryRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.RevertEntryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.RevertEntryRequest".into()
+    }
+}
 /// Response of RevertEntry.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RevertEntryResponse {
     /// The entry as it is now.
     #[prost(message, optional, tag = "1")]
     pub entry: ::core::option::Option<Entry>,
+}
+impl ::prost::Name for RevertEntryResponse {
+    const NAME: &'static str = "RevertEntryResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.RevertEntryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.RevertEntryResponse".into()
+    }
 }
 /// Request of GetSnapshot.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -417,6 +607,16 @@ pub struct GetSnapshotRequest {
     /// Project whose notes are shown too; may be empty.
     #[prost(string, tag = "2")]
     pub project: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetSnapshotRequest {
+    const NAME: &'static str = "GetSnapshotRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.GetSnapshotRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.GetSnapshotRequest".into()
+    }
 }
 /// Response of GetSnapshot.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -430,6 +630,16 @@ pub struct GetSnapshotResponse {
     /// SHA-256 of `text`, hexadecimal.
     #[prost(string, tag = "3")]
     pub sha256: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetSnapshotResponse {
+    const NAME: &'static str = "GetSnapshotResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.GetSnapshotResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.GetSnapshotResponse".into()
+    }
 }
 /// A write that waits for a person.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -465,6 +675,16 @@ pub struct Proposal {
     #[prost(message, optional, tag = "10")]
     pub decide_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for Proposal {
+    const NAME: &'static str = "Proposal";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Proposal".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Proposal".into()
+    }
+}
 /// Request of ListProposals.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListProposalsRequest {
@@ -481,6 +701,16 @@ pub struct ListProposalsRequest {
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListProposalsRequest {
+    const NAME: &'static str = "ListProposalsRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListProposalsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListProposalsRequest".into()
+    }
+}
 /// Response of ListProposals.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListProposalsResponse {
@@ -491,6 +721,16 @@ pub struct ListProposalsResponse {
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListProposalsResponse {
+    const NAME: &'static str = "ListProposalsResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListProposalsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListProposalsResponse".into()
+    }
+}
 /// Request of ApproveProposal.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApproveProposalRequest {
@@ -498,12 +738,32 @@ pub struct ApproveProposalRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ApproveProposalRequest {
+    const NAME: &'static str = "ApproveProposalRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ApproveProposalRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ApproveProposalRequest".into()
+    }
+}
 /// Response of ApproveProposal.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ApproveProposalResponse {
     /// The proposal as it is now.
     #[prost(message, optional, tag = "1")]
     pub proposal: ::core::option::Option<Proposal>,
+}
+impl ::prost::Name for ApproveProposalResponse {
+    const NAME: &'static str = "ApproveProposalResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ApproveProposalResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ApproveProposalResponse".into()
+    }
 }
 /// Request of RejectProposal.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -515,12 +775,32 @@ pub struct RejectProposalRequest {
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }
+impl ::prost::Name for RejectProposalRequest {
+    const NAME: &'static str = "RejectProposalRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.RejectProposalRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.RejectProposalRequest".into()
+    }
+}
 /// Response of RejectProposal.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RejectProposalResponse {
     /// The proposal as it is now.
     #[prost(message, optional, tag = "1")]
     pub proposal: ::core::option::Option<Proposal>,
+}
+impl ::prost::Name for RejectProposalResponse {
+    const NAME: &'static str = "RejectProposalResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.RejectProposalResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.RejectProposalResponse".into()
+    }
 }
 /// What a store is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -133,6 +133,16 @@ pub struct Session {
     #[prost(string, tag = "24")]
     pub open_turn: ::prost::alloc::string::String,
 }
+impl ::prost::Name for Session {
+    const NAME: &'static str = "Session";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Session".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Session".into()
+    }
+}
 /// A tool that runs at the client.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClientToolRef {
@@ -142,6 +152,16 @@ pub struct ClientToolRef {
     /// Integrity of its output where the client does not say less: at most INTEGRITY_WORKSPACE.
     #[prost(enumeration = "super::super::common::v1::Integrity", tag = "2")]
     pub integrity: i32,
+}
+impl ::prost::Name for ClientToolRef {
+    const NAME: &'static str = "ClientToolRef";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ClientToolRef".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ClientToolRef".into()
+    }
 }
 /// Counters of the nudges, kept with the session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -155,6 +175,16 @@ pub struct Counters {
     /// User turns of the session.
     #[prost(uint32, tag = "3")]
     pub user_turns: u32,
+}
+impl ::prost::Name for Counters {
+    const NAME: &'static str = "Counters";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Counters".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Counters".into()
+    }
 }
 /// The segments of the session's last request, by which the next one is checked to extend it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -183,6 +213,16 @@ pub struct PrefixState {
     /// Reason of the last planned break; empty without one.
     #[prost(string, tag = "8")]
     pub last_break_reason: ::prost::alloc::string::String,
+}
+impl ::prost::Name for PrefixState {
+    const NAME: &'static str = "PrefixState";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.PrefixState".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.PrefixState".into()
+    }
 }
 /// A message of a session.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -230,6 +270,16 @@ pub struct Message {
     #[prost(message, optional, tag = "14")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for Message {
+    const NAME: &'static str = "Message";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Message".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Message".into()
+    }
+}
 /// A call of a tool by the model.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ToolCall {
@@ -246,6 +296,16 @@ pub struct ToolCall {
     #[prost(string, optional, tag = "4")]
     pub sent_arguments_json: ::core::option::Option<::prost::alloc::string::String>,
 }
+impl ::prost::Name for ToolCall {
+    const NAME: &'static str = "ToolCall";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ToolCall".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ToolCall".into()
+    }
+}
 /// A call that waits for the client.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenCall {
@@ -258,6 +318,16 @@ pub struct OpenCall {
     /// When it is closed as expired.
     #[prost(message, optional, tag = "3")]
     pub expire_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for OpenCall {
+    const NAME: &'static str = "OpenCall";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.OpenCall".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.OpenCall".into()
+    }
 }
 /// One user message until the final answer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -293,6 +363,16 @@ pub struct Turn {
     #[prost(uint32, tag = "10")]
     pub segments: u32,
 }
+impl ::prost::Name for Turn {
+    const NAME: &'static str = "Turn";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Turn".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Turn".into()
+    }
+}
 /// A change of a turn, as part of an append.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TurnUpdate {
@@ -314,6 +394,16 @@ pub struct TurnUpdate {
     /// Segments of the turn so far.
     #[prost(uint32, tag = "6")]
     pub segments: u32,
+}
+impl ::prost::Name for TurnUpdate {
+    const NAME: &'static str = "TurnUpdate";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.TurnUpdate".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.TurnUpdate".into()
+    }
 }
 /// A review that a delivered turn made due.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -345,6 +435,16 @@ pub struct DueReview {
     /// W3C trace context of the turn, `traceparent`; may be empty.
     #[prost(string, tag = "9")]
     pub traceparent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DueReview {
+    const NAME: &'static str = "DueReview";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.DueReview".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.DueReview".into()
+    }
 }
 /// Where a session comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -554,6 +654,16 @@ pub mod search_request {
         Scroll(super::Scroll),
     }
 }
+impl ::prost::Name for SearchRequest {
+    const NAME: &'static str = "SearchRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.SearchRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.SearchRequest".into()
+    }
+}
 /// Finds conversations by words.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Discover {
@@ -579,6 +689,16 @@ pub struct Discover {
     #[prost(message, optional, tag = "7")]
     pub before: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for Discover {
+    const NAME: &'static str = "Discover";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Discover".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Discover".into()
+    }
+}
 /// Reads one session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Read {
@@ -592,12 +712,32 @@ pub struct Read {
     #[prost(int32, tag = "3")]
     pub limit: i32,
 }
+impl ::prost::Name for Read {
+    const NAME: &'static str = "Read";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Read".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Read".into()
+    }
+}
 /// Lists recent conversations, one per lineage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Browse {
     /// At most this many; 0 means 10, more than 50 is coerced to 50, negative is an error.
     #[prost(int32, tag = "1")]
     pub limit: i32,
+}
+impl ::prost::Name for Browse {
+    const NAME: &'static str = "Browse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Browse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Browse".into()
+    }
 }
 /// Looks around one message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -614,6 +754,16 @@ pub struct Scroll {
     /// Only these roles; empty means user and assistant.
     #[prost(enumeration = "MessageRole", repeated, tag = "4")]
     pub roles: ::prost::alloc::vec::Vec<i32>,
+}
+impl ::prost::Name for Scroll {
+    const NAME: &'static str = "Scroll";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Scroll".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Scroll".into()
+    }
 }
 /// Response of Search.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -636,6 +786,16 @@ pub struct SearchResponse {
     /// Read: number to go on from; 0 at the end.
     #[prost(uint64, tag = "6")]
     pub next_seq: u64,
+}
+impl ::prost::Name for SearchResponse {
+    const NAME: &'static str = "SearchResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.SearchResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.SearchResponse".into()
+    }
 }
 /// A conversation, once, whatever the number of its hits.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -668,6 +828,16 @@ pub struct Conversation {
     #[prost(message, repeated, tag = "9")]
     pub closing: ::prost::alloc::vec::Vec<RecalledMessage>,
 }
+impl ::prost::Name for Conversation {
+    const NAME: &'static str = "Conversation";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Conversation".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Conversation".into()
+    }
+}
 /// A message that matches.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Hit {
@@ -683,6 +853,16 @@ pub struct Hit {
     /// How far the words of the snippet may be trusted; see `RecalledMessage.integrity`.
     #[prost(enumeration = "super::super::common::v1::Integrity", tag = "4")]
     pub integrity: i32,
+}
+impl ::prost::Name for Hit {
+    const NAME: &'static str = "Hit";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Hit".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Hit".into()
+    }
 }
 /// A message as search shows it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -709,6 +889,16 @@ pub struct RecalledMessage {
     /// of all that stood in its context by then. Whoever passes the text on passes this on.
     #[prost(enumeration = "super::super::common::v1::Integrity", tag = "7")]
     pub integrity: i32,
+}
+impl ::prost::Name for RecalledMessage {
+    const NAME: &'static str = "RecalledMessage";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RecalledMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RecalledMessage".into()
+    }
 }
 /// Order of found conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1053,12 +1243,32 @@ pub struct CreateSessionRequest {
     #[prost(string, tag = "4")]
     pub request_id: ::prost::alloc::string::String,
 }
+impl ::prost::Name for CreateSessionRequest {
+    const NAME: &'static str = "CreateSessionRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.CreateSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.CreateSessionRequest".into()
+    }
+}
 /// Response of CreateSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CreateSessionResponse {
     /// The session as created.
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for CreateSessionResponse {
+    const NAME: &'static str = "CreateSessionResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.CreateSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.CreateSessionResponse".into()
+    }
 }
 /// Request of GetSession.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1067,12 +1277,32 @@ pub struct GetSessionRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GetSessionRequest {
+    const NAME: &'static str = "GetSessionRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.GetSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.GetSessionRequest".into()
+    }
+}
 /// Response of GetSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetSessionResponse {
     /// The session.
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for GetSessionResponse {
+    const NAME: &'static str = "GetSessionResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.GetSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.GetSessionResponse".into()
+    }
 }
 /// Request of ListSessions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1093,6 +1323,16 @@ pub struct ListSessionsRequest {
     #[prost(string, tag = "5")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListSessionsRequest {
+    const NAME: &'static str = "ListSessionsRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListSessionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListSessionsRequest".into()
+    }
+}
 /// Response of ListSessions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListSessionsResponse {
@@ -1102,6 +1342,16 @@ pub struct ListSessionsResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListSessionsResponse {
+    const NAME: &'static str = "ListSessionsResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListSessionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListSessionsResponse".into()
+    }
 }
 /// Request of AcquireTurnLease.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1119,6 +1369,16 @@ pub struct AcquireTurnLeaseRequest {
     #[prost(message, optional, tag = "4")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
 }
+impl ::prost::Name for AcquireTurnLeaseRequest {
+    const NAME: &'static str = "AcquireTurnLeaseRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.AcquireTurnLeaseRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.AcquireTurnLeaseRequest".into()
+    }
+}
 /// Response of AcquireTurnLease.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AcquireTurnLeaseResponse {
@@ -1131,6 +1391,16 @@ pub struct AcquireTurnLeaseResponse {
     /// The turn that held the lease last and did not end, when another one: it must be closed or resumed. May be empty.
     #[prost(string, tag = "3")]
     pub interrupted_turn: ::prost::alloc::string::String,
+}
+impl ::prost::Name for AcquireTurnLeaseResponse {
+    const NAME: &'static str = "AcquireTurnLeaseResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.AcquireTurnLeaseResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.AcquireTurnLeaseResponse".into()
+    }
 }
 /// Request of RenewTurnLease.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1145,12 +1415,32 @@ pub struct RenewTurnLeaseRequest {
     #[prost(message, optional, tag = "3")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
 }
+impl ::prost::Name for RenewTurnLeaseRequest {
+    const NAME: &'static str = "RenewTurnLeaseRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RenewTurnLeaseRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RenewTurnLeaseRequest".into()
+    }
+}
 /// Response of RenewTurnLease.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewTurnLeaseResponse {
     /// When it ends by the store's clock.
     #[prost(message, optional, tag = "1")]
     pub expire_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for RenewTurnLeaseResponse {
+    const NAME: &'static str = "RenewTurnLeaseResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RenewTurnLeaseResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RenewTurnLeaseResponse".into()
+    }
 }
 /// Request of ReleaseTurnLease.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1162,9 +1452,29 @@ pub struct ReleaseTurnLeaseRequest {
     #[prost(uint64, tag = "2")]
     pub fence: u64,
 }
+impl ::prost::Name for ReleaseTurnLeaseRequest {
+    const NAME: &'static str = "ReleaseTurnLeaseRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ReleaseTurnLeaseRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ReleaseTurnLeaseRequest".into()
+    }
+}
 /// Response of ReleaseTurnLease.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseTurnLeaseResponse {}
+impl ::prost::Name for ReleaseTurnLeaseResponse {
+    const NAME: &'static str = "ReleaseTurnLeaseResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ReleaseTurnLeaseResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ReleaseTurnLeaseResponse".into()
+    }
+}
 /// Request of AppendMessages.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AppendMessagesRequest {
@@ -1211,6 +1521,16 @@ pub struct AppendMessagesRequest {
     #[prost(message, repeated, tag = "14")]
     pub exposures: ::prost::alloc::vec::Vec<super::super::common::v1::Exposure>,
 }
+impl ::prost::Name for AppendMessagesRequest {
+    const NAME: &'static str = "AppendMessagesRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.AppendMessagesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.AppendMessagesRequest".into()
+    }
+}
 /// Response of AppendMessages.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AppendMessagesResponse {
@@ -1220,6 +1540,16 @@ pub struct AppendMessagesResponse {
     /// Resource name of the due review that was kept; empty without one.
     #[prost(string, tag = "2")]
     pub due_review: ::prost::alloc::string::String,
+}
+impl ::prost::Name for AppendMessagesResponse {
+    const NAME: &'static str = "AppendMessagesResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.AppendMessagesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.AppendMessagesResponse".into()
+    }
 }
 /// Request of ListMessages.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1243,6 +1573,16 @@ pub struct ListMessagesRequest {
     #[prost(string, tag = "6")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListMessagesRequest {
+    const NAME: &'static str = "ListMessagesRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListMessagesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListMessagesRequest".into()
+    }
+}
 /// Response of ListMessages.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListMessagesResponse {
@@ -1252,6 +1592,16 @@ pub struct ListMessagesResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListMessagesResponse {
+    const NAME: &'static str = "ListMessagesResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListMessagesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListMessagesResponse".into()
+    }
 }
 /// Request of GetTurn.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1263,12 +1613,32 @@ pub struct GetTurnRequest {
     #[prost(string, tag = "2")]
     pub turn: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GetTurnRequest {
+    const NAME: &'static str = "GetTurnRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.GetTurnRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.GetTurnRequest".into()
+    }
+}
 /// Response of GetTurn.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTurnResponse {
     /// The turn.
     #[prost(message, optional, tag = "1")]
     pub turn: ::core::option::Option<Turn>,
+}
+impl ::prost::Name for GetTurnResponse {
+    const NAME: &'static str = "GetTurnResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.GetTurnResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.GetTurnResponse".into()
+    }
 }
 /// Request of ListDueReviews.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1277,12 +1647,32 @@ pub struct ListDueReviewsRequest {
     #[prost(int32, tag = "1")]
     pub page_size: i32,
 }
+impl ::prost::Name for ListDueReviewsRequest {
+    const NAME: &'static str = "ListDueReviewsRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListDueReviewsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListDueReviewsRequest".into()
+    }
+}
 /// Response of ListDueReviews.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListDueReviewsResponse {
     /// The due reviews, oldest first.
     #[prost(message, repeated, tag = "1")]
     pub due_reviews: ::prost::alloc::vec::Vec<DueReview>,
+}
+impl ::prost::Name for ListDueReviewsResponse {
+    const NAME: &'static str = "ListDueReviewsResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListDueReviewsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListDueReviewsResponse".into()
+    }
 }
 /// Request of AcknowledgeDueReviews.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1291,12 +1681,32 @@ pub struct AcknowledgeDueReviewsRequest {
     #[prost(string, repeated, tag = "1")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+impl ::prost::Name for AcknowledgeDueReviewsRequest {
+    const NAME: &'static str = "AcknowledgeDueReviewsRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.AcknowledgeDueReviewsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.AcknowledgeDueReviewsRequest".into()
+    }
+}
 /// Response of AcknowledgeDueReviews.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AcknowledgeDueReviewsResponse {
     /// How many were removed now.
     #[prost(uint32, tag = "1")]
     pub acknowledged: u32,
+}
+impl ::prost::Name for AcknowledgeDueReviewsResponse {
+    const NAME: &'static str = "AcknowledgeDueReviewsResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.AcknowledgeDueReviewsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.AcknowledgeDueReviewsResponse".into()
+    }
 }
 /// Request of CheckIntegrity.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1307,6 +1717,16 @@ pub struct CheckIntegrityRequest {
     /// Whether to rebuild the index from the rows.
     #[prost(bool, tag = "2")]
     pub rebuild: bool,
+}
+impl ::prost::Name for CheckIntegrityRequest {
+    const NAME: &'static str = "CheckIntegrityRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.CheckIntegrityRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.CheckIntegrityRequest".into()
+    }
 }
 /// Response of CheckIntegrity.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1323,6 +1743,16 @@ pub struct CheckIntegrityResponse {
     /// Version of the tokenizer that the index was built with.
     #[prost(uint32, tag = "4")]
     pub tokenizer_version: u32,
+}
+impl ::prost::Name for CheckIntegrityResponse {
+    const NAME: &'static str = "CheckIntegrityResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.CheckIntegrityResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.CheckIntegrityResponse".into()
+    }
 }
 /// Generated client implementations.
 pub mod session_store_service_client {

@@ -149,6 +149,16 @@ pub struct Skill {
     #[prost(string, tag = "14")]
     pub warning: ::prost::alloc::string::String,
 }
+impl ::prost::Name for Skill {
+    const NAME: &'static str = "Skill";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.Skill".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.Skill".into()
+    }
+}
 /// How a skill is used. Views by reviews and curations are counted apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SkillUse {
@@ -168,6 +178,16 @@ pub struct SkillUse {
     #[prost(message, optional, tag = "5")]
     pub last_use_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+impl ::prost::Name for SkillUse {
+    const NAME: &'static str = "SkillUse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillUse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillUse".into()
+    }
+}
 /// A file of a skill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SkillFile {
@@ -180,6 +200,16 @@ pub struct SkillFile {
     /// SHA-256 of the content, hexadecimal.
     #[prost(string, tag = "3")]
     pub sha256: ::prost::alloc::string::String,
+}
+impl ::prost::Name for SkillFile {
+    const NAME: &'static str = "SkillFile";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillFile".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillFile".into()
+    }
 }
 /// An immutable state of a skill.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -217,6 +247,16 @@ pub struct SkillRevision {
     /// When it was written.
     #[prost(message, optional, tag = "11")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for SkillRevision {
+    const NAME: &'static str = "SkillRevision";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillRevision".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillRevision".into()
+    }
 }
 /// Whose skill it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -349,12 +389,32 @@ pub struct GetSkillRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GetSkillRequest {
+    const NAME: &'static str = "GetSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.GetSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.GetSkillRequest".into()
+    }
+}
 /// Response of GetSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetSkillResponse {
     /// The skill.
     #[prost(message, optional, tag = "1")]
     pub skill: ::core::option::Option<Skill>,
+}
+impl ::prost::Name for GetSkillResponse {
+    const NAME: &'static str = "GetSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.GetSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.GetSkillResponse".into()
+    }
 }
 /// Request of ListSkills.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -375,6 +435,16 @@ pub struct ListSkillsRequest {
     #[prost(string, tag = "5")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListSkillsRequest {
+    const NAME: &'static str = "ListSkillsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListSkillsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListSkillsRequest".into()
+    }
+}
 /// Response of ListSkills.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListSkillsResponse {
@@ -391,6 +461,16 @@ pub struct ListSkillsResponse {
     #[prost(string, tag = "4")]
     pub tool_text: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListSkillsResponse {
+    const NAME: &'static str = "ListSkillsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListSkillsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListSkillsResponse".into()
+    }
+}
 /// Request of ViewSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ViewSkillRequest {
@@ -403,6 +483,16 @@ pub struct ViewSkillRequest {
     /// File inside the skill; empty: SKILL.md and the list of files.
     #[prost(string, tag = "3")]
     pub path: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ViewSkillRequest {
+    const NAME: &'static str = "ViewSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ViewSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ViewSkillRequest".into()
+    }
 }
 /// Response of ViewSkill.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -422,6 +512,16 @@ pub struct ViewSkillResponse {
     /// Answer for the model.
     #[prost(string, tag = "5")]
     pub tool_text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ViewSkillResponse {
+    const NAME: &'static str = "ViewSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ViewSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ViewSkillResponse".into()
+    }
 }
 /// Request of ManageSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -477,6 +577,16 @@ pub mod manage_skill_request {
         RemoveFile(super::RemoveSkillFile),
     }
 }
+impl ::prost::Name for ManageSkillRequest {
+    const NAME: &'static str = "ManageSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ManageSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ManageSkillRequest".into()
+    }
+}
 /// Makes a new skill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateSkill {
@@ -490,12 +600,32 @@ pub struct CreateSkill {
     #[prost(enumeration = "SkillScope", tag = "3")]
     pub scope: i32,
 }
+impl ::prost::Name for CreateSkill {
+    const NAME: &'static str = "CreateSkill";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.CreateSkill".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.CreateSkill".into()
+    }
+}
 /// Replaces SKILL.md.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EditSkill {
     /// Whole SKILL.md.
     #[prost(string, tag = "1")]
     pub content: ::prost::alloc::string::String,
+}
+impl ::prost::Name for EditSkill {
+    const NAME: &'static str = "EditSkill";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.EditSkill".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.EditSkill".into()
+    }
 }
 /// Replaces a text.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -513,12 +643,32 @@ pub struct PatchSkill {
     #[prost(bool, tag = "4")]
     pub replace_all: bool,
 }
+impl ::prost::Name for PatchSkill {
+    const NAME: &'static str = "PatchSkill";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.PatchSkill".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.PatchSkill".into()
+    }
+}
 /// Deletes a skill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeleteSkill {
     /// For a curation: the existing skill that took the content over, or empty for a plain prune. Absent: not declared.
     #[prost(string, optional, tag = "1")]
     pub absorbed_into: ::core::option::Option<::prost::alloc::string::String>,
+}
+impl ::prost::Name for DeleteSkill {
+    const NAME: &'static str = "DeleteSkill";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DeleteSkill".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DeleteSkill".into()
+    }
 }
 /// Writes a support file.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -530,12 +680,32 @@ pub struct WriteSkillFile {
     #[prost(string, tag = "2")]
     pub content: ::prost::alloc::string::String,
 }
+impl ::prost::Name for WriteSkillFile {
+    const NAME: &'static str = "WriteSkillFile";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.WriteSkillFile".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.WriteSkillFile".into()
+    }
+}
 /// Removes a support file.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveSkillFile {
     /// Path inside the skill; never SKILL.md.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RemoveSkillFile {
+    const NAME: &'static str = "RemoveSkillFile";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RemoveSkillFile".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RemoveSkillFile".into()
+    }
 }
 /// Response of ManageSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -550,12 +720,32 @@ pub struct ManageSkillResponse {
     #[prost(bool, tag = "3")]
     pub approximate: bool,
 }
+impl ::prost::Name for ManageSkillResponse {
+    const NAME: &'static str = "ManageSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ManageSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ManageSkillResponse".into()
+    }
+}
 /// Request of ArchiveSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ArchiveSkillRequest {
     /// Full resource name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ArchiveSkillRequest {
+    const NAME: &'static str = "ArchiveSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ArchiveSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ArchiveSkillRequest".into()
+    }
 }
 /// Response of ArchiveSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -564,12 +754,32 @@ pub struct ArchiveSkillResponse {
     #[prost(message, optional, tag = "1")]
     pub skill: ::core::option::Option<Skill>,
 }
+impl ::prost::Name for ArchiveSkillResponse {
+    const NAME: &'static str = "ArchiveSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ArchiveSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ArchiveSkillResponse".into()
+    }
+}
 /// Request of RestoreSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RestoreSkillRequest {
     /// Full resource name as listed among the archived.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RestoreSkillRequest {
+    const NAME: &'static str = "RestoreSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RestoreSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RestoreSkillRequest".into()
+    }
 }
 /// Response of RestoreSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -578,6 +788,16 @@ pub struct RestoreSkillResponse {
     #[prost(message, optional, tag = "1")]
     pub skill: ::core::option::Option<Skill>,
 }
+impl ::prost::Name for RestoreSkillResponse {
+    const NAME: &'static str = "RestoreSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RestoreSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RestoreSkillResponse".into()
+    }
+}
 /// Request of PurgeSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PurgeSkillRequest {
@@ -585,12 +805,32 @@ pub struct PurgeSkillRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
 }
+impl ::prost::Name for PurgeSkillRequest {
+    const NAME: &'static str = "PurgeSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.PurgeSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.PurgeSkillRequest".into()
+    }
+}
 /// Response of PurgeSkill.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PurgeSkillResponse {
     /// How many revisions were destroyed.
     #[prost(uint32, tag = "1")]
     pub revisions: u32,
+}
+impl ::prost::Name for PurgeSkillResponse {
+    const NAME: &'static str = "PurgeSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.PurgeSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.PurgeSkillResponse".into()
+    }
 }
 /// Request of PinSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -602,12 +842,32 @@ pub struct PinSkillRequest {
     #[prost(bool, tag = "2")]
     pub pinned: bool,
 }
+impl ::prost::Name for PinSkillRequest {
+    const NAME: &'static str = "PinSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.PinSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.PinSkillRequest".into()
+    }
+}
 /// Response of PinSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PinSkillResponse {
     /// The skill as it is now.
     #[prost(message, optional, tag = "1")]
     pub skill: ::core::option::Option<Skill>,
+}
+impl ::prost::Name for PinSkillResponse {
+    const NAME: &'static str = "PinSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.PinSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.PinSkillResponse".into()
+    }
 }
 /// Request of GetIndex.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -622,6 +882,16 @@ pub struct GetIndexRequest {
     #[prost(string, tag = "3")]
     pub platform: ::prost::alloc::string::String,
 }
+impl ::prost::Name for GetIndexRequest {
+    const NAME: &'static str = "GetIndexRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.GetIndexRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.GetIndexRequest".into()
+    }
+}
 /// Response of GetIndex.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetIndexResponse {
@@ -634,6 +904,16 @@ pub struct GetIndexResponse {
     /// SHA-256 of `text`, hexadecimal.
     #[prost(string, tag = "3")]
     pub sha256: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetIndexResponse {
+    const NAME: &'static str = "GetIndexResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.GetIndexResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.GetIndexResponse".into()
+    }
 }
 /// Request of ListRevisions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -648,6 +928,16 @@ pub struct ListRevisionsRequest {
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
+impl ::prost::Name for ListRevisionsRequest {
+    const NAME: &'static str = "ListRevisionsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListRevisionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListRevisionsRequest".into()
+    }
+}
 /// Response of ListRevisions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListRevisionsResponse {
@@ -657,6 +947,16 @@ pub struct ListRevisionsResponse {
     /// For the next page; empty at the end.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListRevisionsResponse {
+    const NAME: &'static str = "ListRevisionsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListRevisionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListRevisionsResponse".into()
+    }
 }
 /// Request of DiffRevisions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -671,12 +971,32 @@ pub struct DiffRevisionsRequest {
     #[prost(string, tag = "3")]
     pub to_revision: ::prost::alloc::string::String,
 }
+impl ::prost::Name for DiffRevisionsRequest {
+    const NAME: &'static str = "DiffRevisionsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DiffRevisionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DiffRevisionsRequest".into()
+    }
+}
 /// Response of DiffRevisions.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DiffRevisionsResponse {
     /// Unified diff, a section per changed file.
     #[prost(string, tag = "1")]
     pub diff: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DiffRevisionsResponse {
+    const NAME: &'static str = "DiffRevisionsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DiffRevisionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DiffRevisionsResponse".into()
+    }
 }
 /// Request of RestoreRevision.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -694,12 +1014,32 @@ pub struct RestoreRevisionRequest {
     #[prost(string, tag = "4")]
     pub request_id: ::prost::alloc::string::String,
 }
+impl ::prost::Name for RestoreRevisionRequest {
+    const NAME: &'static str = "RestoreRevisionRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RestoreRevisionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RestoreRevisionRequest".into()
+    }
+}
 /// Response of RestoreRevision.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RestoreRevisionResponse {
     /// The skill as it is now.
     #[prost(message, optional, tag = "1")]
     pub skill: ::core::option::Option<Skill>,
+}
+impl ::prost::Name for RestoreRevisionResponse {
+    const NAME: &'static str = "RestoreRevisionResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RestoreRevisionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RestoreRevisionResponse".into()
+    }
 }
 /// Generated client implementations.
 pub mod skill_service_client {

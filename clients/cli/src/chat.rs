@@ -1,0 +1,143 @@
+//! `steward chat`: a conversation in the terminal. Text comes as it is written; tools that run on this machine are asked
+//! first; after a turn, one line says what the reviewer kept.
+
+mod approve;
+mod tools;
+mod turn;
+mod watch;
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use rustyline::error::ReadlineError;
+use steward_proto::agent::v1 as pb;
+
+use crate::connect::{Session, request_id};
+use crate::output::{Output, SIDE, printable, short};
+use approve::Approval;
+
+/// Arguments of `steward chat`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Go on with this session instead of beginning one.
+    #[arg(long)]
+    session: Option<String>,
+    /// Say this and end after the answer.
+    #[arg(long, short)]
+    message: Option<String>,
+    /// Model of a new session; the configured one by default.
+    #[arg(long, default_value = "")]
+    model: String,
+    /// Project of the team whose notes are read too.
+    #[arg(long, default_value = "")]
+    project: String,
+    /// Offer no tools that run on this machine.
+    #[arg(long)]
+    no_tools: bool,
+    /// Working folder for tools and project files; the present one by default.
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+/// Runs the conversation until the person ends it.
+pub async fn run(arguments: Arguments, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let folder = match &arguments.dir {
+        Some(folder) => folder
+            .canonicalize()
+            .with_context(|| format!("no such folder: {}", folder.display()))?,
+        None => std::env::current_dir().context("the present folder cannot be read")?,
+    };
+    let name = match &arguments.session {
+        Some(given) => session.session_name(given),
+        None => begin(&arguments, &folder, session).await?,
+    };
+    let mut conversation = turn::Conversation {
+        session: session.clone(),
+        name,
+        approval: Approval::new(std::io::stdin().is_terminal() && !output.is_json()),
+        folder,
+    };
+    if let Some(message) = arguments.message {
+        let reviewed = conversation.say(&message, output).await?;
+        return watch::after_turn(&conversation, reviewed, watch::Patience::Brief, output).await;
+    }
+    if !output.is_json() {
+        output.line(&format!(
+            "{SIDE}session {} · Ctrl-D ends{SIDE:#}",
+            short(&conversation.name)
+        ));
+    }
+    talk(&mut conversation, output).await
+}
+
+async fn talk(conversation: &mut turn::Conversation, output: &mut Output) -> anyhow::Result<()> {
+    let terminal = std::io::stdin().is_terminal();
+    let mut editor = rustyline::DefaultEditor::new().context("the terminal cannot be used")?;
+    loop {
+        // The prompt blocks a thread of its own, so that nothing else does.
+        let (line, returned) = tokio::task::spawn_blocking(move || {
+            let line = editor.readline(if terminal { "› " } else { "" });
+            (line, editor)
+        })
+        .await
+        .context("the prompt failed")?;
+        editor = returned;
+        match line {
+            Ok(line) if line.trim().is_empty() => {}
+            Ok(line) => {
+                let _ = editor.add_history_entry(line.as_str());
+                match conversation.say(&line, output).await {
+                    Ok(reviewed) => {
+                        watch::after_turn(conversation, reviewed, watch::Patience::Short, output).await?;
+                    }
+                    // One failed turn does not end the conversation.
+                    Err(error) => output.failure(&error),
+                }
+            }
+            Err(ReadlineError::Eof | ReadlineError::Interrupted) => return Ok(()),
+            Err(error) => return Err(error).context("the prompt failed"),
+        }
+    }
+}
+
+async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Session) -> anyhow::Result<String> {
+    let client_tools = if arguments.no_tools {
+        Vec::new()
+    } else {
+        tools::definitions()
+    };
+    let environment = (!client_tools.is_empty()).then(|| tools::environment(folder));
+    let request = pb::CreateSessionRequest {
+        parent: session.user.clone(),
+        session: Some(pb::Session {
+            model: arguments.model.clone(),
+            project: arguments.project.clone(),
+            ..pb::Session::default()
+        }),
+        setup: Some(pb::SessionSetup {
+            context_files: tools::context_files(folder),
+            client_tools,
+            environment,
+            platform_hint: "terminal".to_owned(),
+            system_message: String::new(),
+        }),
+        request_id: request_id(),
+    };
+    let answer = session.client.sessions.create_session(request).await.map_err(|error| {
+        if error.reason == "MODEL_NOT_CONFIGURED" {
+            anyhow::anyhow!(
+                "no model is configured. Set one for the server, for example: \
+                 STEWARD__AGENT__MODEL__BASE_URL=http://127.0.0.1:8090/v1 STEWARD__AGENT__MODEL__NAME=my-model steward"
+            )
+        } else {
+            anyhow::Error::from(error)
+        }
+    })?;
+    let name = answer
+        .session
+        .map(|session| session.name)
+        .context("the server gave no session")?;
+    Ok(printable(&name))
+}

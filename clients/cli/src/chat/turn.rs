@@ -1,0 +1,226 @@
+//! One turn: stream its events, run what the person permits, send the results, until the final answer.
+
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+use steward_client::ErrorOrigin;
+use steward_proto::agent::v1 as pb;
+use steward_proto::agent::v1::run_turn_request::Input;
+use steward_proto::agent::v1::turn_event::Event;
+
+use super::approve::{Approval, Decision};
+use super::tools::Call;
+use crate::connect::{Session, request_id};
+use crate::output::{NOTICE, Output, SIDE, printable};
+
+/// How often a broken stream is taken up again before the turn is given up here; it goes on at the server.
+const REATTACH: u32 = 5;
+
+/// A conversation in this terminal.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    /// The connection.
+    pub(super) session: Session,
+    /// Full name of the session.
+    pub(super) name: String,
+    /// What the person permits.
+    pub(super) approval: Approval,
+    /// Where tools run.
+    pub(super) folder: PathBuf,
+}
+
+/// How a segment ended.
+enum End {
+    Completed(pb::TurnCompleted),
+    Calls(Vec<pb::PendingCall>),
+}
+
+/// Where the stream stands.
+#[derive(Default)]
+struct Cursor {
+    turn: String,
+    event: u64,
+    at_line_start: bool,
+}
+
+impl Conversation {
+    /// Says something and shows the answer. Tells whether a review of the turn is due.
+    pub(super) async fn say(&mut self, text: &str, output: &mut Output) -> anyhow::Result<bool> {
+        let message = pb::UserMessage {
+            text: text.to_owned(),
+            attachments: Vec::new(),
+        };
+        let mut input = Input::UserMessage(message);
+        loop {
+            match self.segment(input, output).await? {
+                End::Completed(completed) => {
+                    return Ok(completed.review_due.is_some_and(|due| due.memory || due.skills));
+                }
+                End::Calls(calls) => input = Input::ToolResults(self.run_calls(calls, output).await),
+            }
+        }
+    }
+
+    async fn segment(&self, input: Input, output: &mut Output) -> anyhow::Result<End> {
+        let request = pb::RunTurnRequest {
+            session: self.name.clone(),
+            request_id: request_id(),
+            input: Some(input),
+            steer: false,
+        };
+        let agent = &self.session.client.agent;
+        let mut cursor = Cursor {
+            at_line_start: true,
+            ..Cursor::default()
+        };
+        let mut broken = 0;
+        // The same request id attaches to the same segment, so a broken stream is simply asked for again.
+        loop {
+            let mut stream = match agent.run_turn(request.clone()).await {
+                Ok(stream) => stream,
+                Err(error) if error.origin == ErrorOrigin::Transport && broken < REATTACH => {
+                    broken += 1;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            loop {
+                match stream.message().await {
+                    Ok(Some(item)) => {
+                        if let Some(end) = item.event.and_then(|event| cursor.take(event, output).transpose()) {
+                            return end;
+                        }
+                    }
+                    Ok(None) => bail!("the server ended the stream without an end of the turn"),
+                    Err(error) if error.origin == ErrorOrigin::Transport && broken < REATTACH => {
+                        broken += 1;
+                        break;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+    }
+
+    async fn run_calls(&mut self, calls: Vec<pb::PendingCall>, output: &mut Output) -> pb::ToolResults {
+        let mut results = Vec::with_capacity(calls.len());
+        for call in calls {
+            let (content, is_error) = self.run_call(&call, output).await;
+            results.push(pb::ToolResult {
+                call_id: call.call_id,
+                content,
+                is_error,
+                ..pb::ToolResult::default()
+            });
+        }
+        pb::ToolResults { results }
+    }
+
+    async fn run_call(&mut self, call: &pb::PendingCall, output: &mut Output) -> (String, bool) {
+        let parsed = match Call::parse(&call.tool, &call.arguments_json, &self.folder) {
+            Ok(parsed) => parsed,
+            Err(problem) => return (problem, true),
+        };
+        if self.approval.ask(&call.tool, &parsed.describe()) == Decision::Decline {
+            return (
+                "The person declined this call. Do not try it another way; ask or go on without it.".into(),
+                true,
+            );
+        }
+        if !output.is_json() {
+            output.aside(&format!("{}: {}", call.tool, printable(&parsed.describe())));
+        }
+        match parsed.run(&self.folder).await {
+            Ok(text) => (text, false),
+            Err(text) => (text, true),
+        }
+    }
+}
+
+impl Cursor {
+    /// Shows an event once; gives the end when it is one.
+    fn take(&mut self, item: pb::TurnEvent, output: &mut Output) -> anyhow::Result<Option<End>> {
+        if item.event_id <= self.event && item.turn == self.turn {
+            return Ok(None);
+        }
+        self.event = item.event_id;
+        self.turn.clone_from(&item.turn);
+        if output.is_json() {
+            output.item(&item, |_, _| {})?;
+        }
+        let Some(event) = item.event else { return Ok(None) };
+        match event {
+            Event::Completed(completed) => {
+                if !output.is_json() {
+                    self.end_line(output);
+                    if completed.prefix.is_some_and(|prefix| prefix.unplanned_breaks > 0) {
+                        output.aside("this session's requests did not extend each other; please report this");
+                    }
+                }
+                Ok(Some(End::Completed(completed)))
+            }
+            Event::RequiresAction(action) => {
+                self.end_line(output);
+                Ok(Some(End::Calls(action.calls)))
+            }
+            Event::Failed(failed) => {
+                self.end_line(output);
+                let again = if failed.retryable {
+                    "; the same message may work later"
+                } else {
+                    ""
+                };
+                Err(anyhow!(
+                    "the turn failed ({}): {}{again}",
+                    failed.reason,
+                    failed.message
+                ))
+            }
+            Event::Interrupted(_) => {
+                self.end_line(output);
+                Err(anyhow!("the turn was stopped"))
+            }
+            event => {
+                if !output.is_json() {
+                    self.show(&event, output);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn show(&mut self, event: &Event, output: &mut Output) {
+        match event {
+            Event::TextDelta(delta) => {
+                output.piece(&printable(&delta.text));
+                self.at_line_start = delta.text.ends_with('\n');
+            }
+            Event::ToolFinished(tool) => {
+                self.end_line(output);
+                let said = if tool.summary.is_empty() {
+                    &tool.tool
+                } else {
+                    &tool.summary
+                };
+                let mark = if tool.is_error { " (refused)" } else { "" };
+                output.line(&format!("{SIDE}· {}{mark}{SIDE:#}", printable(said)));
+            }
+            Event::ModelRetry(retry) => {
+                self.end_line(output);
+                output.line(&format!("{NOTICE}model: {}, trying again{NOTICE:#}", retry.reason));
+            }
+            Event::Steered(steered) => {
+                self.end_line(output);
+                output.line(&format!("{SIDE}· added: {}{SIDE:#}", printable(&steered.text)));
+            }
+            _ => {}
+        }
+    }
+
+    fn end_line(&mut self, output: &mut Output) {
+        if !self.at_line_start && !output.is_json() {
+            output.line("");
+        }
+        self.at_line_start = true;
+    }
+}

@@ -1,0 +1,175 @@
+//! How the command line finds its server and its token.
+//!
+//! Endpoint: `--endpoint`, else `STEWARD_ENDPOINT`, else 127.0.0.1:7400. A split installation maps packages to endpoints
+//! with `--service memory=http://…`. Token: `--token-file`, else `STEWARD_TOKEN`, else the owner's token that the first
+//! start left in the data folder.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use steward_client::{
+    AccessClient, AgentClient, Client, Credentials, MemoryClient, ModelClient, RecallClient, ReviewClient,
+    SessionClient, SessionStoreClient, SkillClient, Wire,
+};
+use steward_proto::access::v1::WhoAmIRequest;
+
+/// Where the single binary listens unless told otherwise.
+pub const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7400";
+
+/// The packages that `--service` can send elsewhere.
+const PACKAGES: [&str; 6] = ["access", "agent", "learning", "memory", "recall", "skill"];
+
+/// Options of every verb that talks to a server.
+#[derive(Debug, Clone, Args)]
+pub struct Connection {
+    /// Address of the server.
+    #[arg(long, global = true, env = "STEWARD_ENDPOINT", default_value = DEFAULT_ENDPOINT, value_name = "URL")]
+    pub endpoint: String,
+    /// Another address for one package, for example `memory=http://10.0.0.7:7403`. May be repeated.
+    #[arg(
+        long = "service",
+        global = true,
+        env = "STEWARD_SERVICES",
+        value_delimiter = ',',
+        value_name = "PACKAGE=URL"
+    )]
+    pub services: Vec<String>,
+    /// File that holds the access token.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// The access token itself, for environments without files.
+    #[arg(long, global = true, env = "STEWARD_TOKEN", hide_env_values = true, hide = true)]
+    pub token: Option<String>,
+    /// Folder with Steward's data, where the first start leaves the owner's token.
+    #[arg(long, global = true, env = "STEWARD_DATA_DIR", value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+    /// Print one JSON document instead of tables.
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// An authenticated connection.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Typed clients of all services.
+    pub client: Client,
+    /// `teams/{team}`.
+    pub team: String,
+    /// `teams/{team}/users/{user}`.
+    pub user: String,
+}
+
+/// The data folder of this user's machine, where none is given.
+pub fn default_data_dir() -> PathBuf {
+    directories::ProjectDirs::from("dev", "steward", "steward")
+        .map_or_else(|| PathBuf::from(".steward"), |folders| folders.data_dir().to_owned())
+}
+
+/// Where the first start leaves the owner's token.
+pub fn owner_token_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("agent").join("owner.token")
+}
+
+impl Connection {
+    /// Connects, and asks the server who the token speaks for.
+    pub async fn open(&self) -> anyhow::Result<Session> {
+        let client = self.client()?;
+        let me = client.access.who_am_i(WhoAmIRequest {}).await.with_context(|| {
+            format!(
+                "no Steward answers at {}; start one with `steward` or give --endpoint",
+                self.endpoint
+            )
+        })?;
+        let team = me.user.split("/users/").next().unwrap_or_default().to_owned();
+        Ok(Session {
+            client,
+            team,
+            user: me.user,
+        })
+    }
+
+    fn client(&self) -> anyhow::Result<Client> {
+        let credentials = Credentials::token(&self.read_token()?)?;
+        let mut wires = std::collections::BTreeMap::new();
+        for mapping in self.services.iter().filter(|mapping| !mapping.is_empty()) {
+            let (package, url) = mapping.split_once('=').context("--service takes PACKAGE=URL")?;
+            if !PACKAGES.contains(&package) {
+                bail!(
+                    "--service {package}: no such package; there are {}",
+                    PACKAGES.join(", ")
+                );
+            }
+            wires.insert(
+                package.to_owned(),
+                Wire::connect(url)?.with_credentials(credentials.clone()),
+            );
+        }
+        let default = Wire::connect(&self.endpoint)?.with_credentials(credentials);
+        let wire = |package: &str| wires.get(package).unwrap_or(&default).clone();
+        Ok(Client {
+            access: AccessClient::new(wire("access")),
+            agent: AgentClient::new(wire("agent")),
+            model: ModelClient::new(wire("agent")),
+            sessions: SessionClient::new(wire("agent")),
+            reviews: ReviewClient::new(wire("learning")),
+            memory: MemoryClient::new(wire("memory")),
+            recall: RecallClient::new(wire("recall")),
+            store: SessionStoreClient::new(wire("recall")),
+            skills: SkillClient::new(wire("skill")),
+        })
+    }
+
+    fn read_token(&self) -> anyhow::Result<String> {
+        if let Some(file) = &self.token_file {
+            return read(file);
+        }
+        if let Some(token) = &self.token {
+            return Ok(token.trim().to_owned());
+        }
+        let file = owner_token_file(&self.data_dir.clone().unwrap_or_else(default_data_dir));
+        read(&file).map_err(|error| {
+            anyhow!("{error:#}; start `steward` once on this machine, or give --token-file or STEWARD_TOKEN")
+        })
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read the token in {}", file.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+impl Session {
+    /// Full name of a session given as an id or a full name.
+    pub fn session_name(&self, given: &str) -> String {
+        self.child("sessions", given)
+    }
+
+    /// Full name of a review given as an id or a full name.
+    pub fn review_name(&self, given: &str) -> String {
+        self.child("reviews", given)
+    }
+
+    /// Full name of a child of the team given as an id or a full name.
+    pub fn child(&self, collection: &str, given: &str) -> String {
+        if given.contains('/') {
+            given.to_owned()
+        } else {
+            format!("{}/{collection}/{given}", self.team)
+        }
+    }
+
+    /// Full name of a user given as an id or a full name; empty means the caller.
+    pub fn user_name(&self, given: Option<&str>) -> String {
+        given.map_or_else(|| self.user.clone(), |given| self.child("users", given))
+    }
+}
+
+/// An id for a request that may be repeated: new for each run of the command.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line is where requests of a person begin"
+)]
+pub fn request_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}

@@ -1,0 +1,217 @@
+//! What people and programs see. Tables and plain lines on standard output, problems on standard error; with `--json`,
+//! messages of the contract in protobuf's JSON form. Colour only on a terminal; control characters in stored text are
+//! shown, never sent to the terminal.
+
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table, presets};
+use prost::{Message, Name};
+use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use steward_client::ClientError;
+
+/// Faint text, for what is said on the side.
+pub const SIDE: Style = Style::new().dimmed();
+/// What needs attention.
+pub const NOTICE: Style = AnsiColor::Yellow.on_default();
+/// Names of things.
+pub const NAME: Style = AnsiColor::Cyan.on_default();
+
+/// Where a verb prints.
+#[derive(Debug)]
+pub struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// For people, or for programs.
+    pub const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether programs read this.
+    pub const fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// An answer of the server: as JSON for programs, else through `show`.
+    pub fn answer<M: Message + Name>(&mut self, message: &M, show: impl FnOnce(&mut Self, &M)) -> anyhow::Result<()> {
+        if self.json {
+            let json = json_of(message)?;
+            self.line(&serde_json::to_string_pretty(&json)?);
+        } else {
+            show(self, message);
+        }
+        Ok(())
+    }
+
+    /// One item of a stream: a JSON document per line for programs, else through `show`.
+    pub fn item<M: Message + Name>(&mut self, message: &M, show: impl FnOnce(&mut Self, &M)) -> anyhow::Result<()> {
+        if self.json {
+            self.line(&serde_json::to_string(&json_of(message)?)?);
+        } else {
+            show(self, message);
+        }
+        Ok(())
+    }
+
+    /// A line of text.
+    pub fn line(&mut self, text: &str) {
+        // A reader that went away ends the program quietly at the next write.
+        let _ = writeln!(anstream::stdout().lock(), "{text}");
+    }
+
+    /// A piece of text without an end of line, at once.
+    pub fn piece(&mut self, text: &str) {
+        let mut out = anstream::stdout().lock();
+        let _ = write!(out, "{text}");
+        let _ = out.flush();
+    }
+
+    /// Something on the side: standard error, so that it never mixes with an answer.
+    pub fn aside(&mut self, text: &str) {
+        let _ = writeln!(anstream::stderr().lock(), "{SIDE}{text}{SIDE:#}");
+    }
+
+    /// Why the verb failed, with what can be done about it.
+    pub fn failure(&mut self, error: &anyhow::Error) {
+        let client = error.chain().find_map(|cause| cause.downcast_ref::<ClientError>());
+        if self.json {
+            let reason = client.map_or("CLIENT", |client| client.reason);
+            let fields: Vec<_> = client
+                .map(|client| client.violations.as_slice())
+                .unwrap_or_default()
+                .iter()
+                .map(|field| serde_json::json!({"field": field.field, "description": field.description}))
+                .collect();
+            let document = serde_json::json!({
+                "error": {"reason": reason, "message": printable(&format!("{error:#}")), "fields": fields}
+            });
+            self.line(&document.to_string());
+            return;
+        }
+        let mut err = anstream::stderr().lock();
+        let _ = writeln!(err, "{NOTICE}steward:{NOTICE:#} {}", printable(&format!("{error:#}")));
+        if let Some(client) = client {
+            let _ = writeln!(err, "{SIDE}reason {}{SIDE:#}", client.reason);
+        }
+    }
+
+    /// A table with a head. Says so when there are no rows.
+    pub fn table(&mut self, head: &[&str], rows: Vec<Vec<String>>, empty: &str) {
+        if rows.is_empty() {
+            self.line(empty);
+            return;
+        }
+        let mut table = Table::new();
+        table
+            .load_preset(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(head.iter().map(|title| title.to_uppercase()));
+        for row in rows {
+            table.add_row(row.iter().map(|cell| printable(cell)));
+        }
+        let text = table.to_string();
+        let trimmed: Vec<_> = text.lines().map(str::trim_end).collect();
+        self.line(&trimmed.join("\n"));
+    }
+}
+
+/// Text that cannot steer a terminal: control characters other than line feed and tab are shown as their symbols.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|letter| match letter {
+            '\n' | '\t' => letter,
+            '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
+            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            _ => letter,
+        })
+        .collect()
+}
+
+/// First line of a text, cut to `width` characters.
+pub fn first_line(text: &str, width: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let cut: String = line.chars().take(width.saturating_sub(1)).collect();
+    format!("{cut}…")
+}
+
+/// A point in time for people, UTC.
+pub fn time(at: Option<&prost_types::Timestamp>) -> String {
+    at.map_or_else(String::new, |at| {
+        steward_base::Timestamp::from_parts(at.seconds, at.nanos)
+            .to_string()
+            .replace('T', " ")
+            .replace('Z', "")
+    })
+}
+
+/// The last segment of a resource name.
+pub fn short(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Word of an enum value for people: `SKILL_STATE_ACTIVE` → `active`.
+pub fn word(value: &str, prefix: &str) -> String {
+    value
+        .strip_prefix(prefix)
+        .unwrap_or(value)
+        .to_lowercase()
+        .replace('_', " ")
+}
+
+fn json_of<M: Message + Name>(message: &M) -> anyhow::Result<serde_json::Value> {
+    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
+    let pool = POOL
+        .get_or_init(|| DescriptorPool::decode(steward_proto::FILE_DESCRIPTOR_SET).ok())
+        .as_ref()
+        .ok_or_else(|| anyhow::anyhow!("the contract's descriptors cannot be read"))?;
+    let name = M::full_name();
+    let descriptor = pool
+        .get_message_by_name(&name)
+        .ok_or_else(|| anyhow::anyhow!("{name} is not in the contract"))?;
+    let dynamic = DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice())?;
+    let options = SerializeOptions::new()
+        .skip_default_fields(false)
+        .stringify_64_bit_integers(false);
+    Ok(dynamic.serialize_with_options(serde_json::value::Serializer, &options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use steward_proto::memory::v1::{Budget, Entry, ListEntriesResponse};
+
+    use super::*;
+
+    #[test]
+    fn json_is_the_contract_in_protobufs_form() {
+        let answer = ListEntriesResponse {
+            entries: vec![Entry {
+                name: "teams/a/memory/notes/entries/x".into(),
+                revision: 3,
+                ..Entry::default()
+            }],
+            budget: Some(Budget { used: 5, limit: 2200 }),
+            ..ListEntriesResponse::default()
+        };
+        let json = json_of(&answer).unwrap();
+        assert_eq!(json["entries"][0]["revision"], 3);
+        assert_eq!(json["budget"]["limit"], 2200);
+        assert_eq!(json["nextPageToken"], "");
+    }
+
+    #[test]
+    fn stored_text_cannot_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\u{202e}c\r\n"), "a␛[31mb\u{fffd}c␍\n");
+    }
+
+    #[test]
+    fn long_lines_are_cut_by_characters() {
+        assert_eq!(first_line("岛岛岛岛", 3), "岛岛…");
+        assert_eq!(first_line("abc\ndef", 3), "abc");
+    }
+}
