@@ -1,0 +1,251 @@
+//! The tools against small fakes of the services, over the same wire that real ones have.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the fakes answer with statuses of their own making"
+)]
+
+mod fakes;
+
+use steward_base::names::{SessionId, TeamId, UserId};
+use steward_base::{ErrorKind, Integrity, SpanOrigin};
+use steward_client::{Credentials, MemoryClient, RecallClient, RetryPolicy, SkillClient, Wire};
+use steward_proto::memory::v1 as memory;
+use steward_proto::recall::v1 as recall;
+use steward_proto::skill::v1 as skill;
+use tonic::{Code, Status};
+
+use crate::{
+    Basis, BuiltinTools, CitedEvidence, Clients, EffectResult, MEMORY, SESSION_SEARCH, SKILL_MANAGE, ToolContext,
+};
+use fakes::{Fake, refusal};
+
+fn tools(fake: &Fake) -> BuiltinTools {
+    BuiltinTools::new(Clients {
+        memory: MemoryClient::new(Wire::local(fake.memory()).with_retry(RetryPolicy::never())),
+        skills: SkillClient::new(Wire::local(fake.skills()).with_retry(RetryPolicy::never())),
+        recall: RecallClient::new(Wire::local(fake.recall()).with_retry(RetryPolicy::never())),
+    })
+}
+
+fn context() -> ToolContext {
+    ToolContext {
+        team: TeamId::parse("red").unwrap(),
+        user: UserId::parse("ann").unwrap(),
+        session: Some(SessionId::parse("s1").unwrap()),
+        work: "t1".to_owned(),
+        credentials: Credentials::token("turn-token").unwrap(),
+        key: "s1/t1/c1".to_owned(),
+        evidence: None,
+    }
+}
+
+#[tokio::test]
+async fn a_write_carries_key_turn_and_credential_and_answers_with_the_services_text() {
+    let fake = Fake::default();
+    fake.answer_apply(Ok(memory::ApplyResponse {
+        changes: vec![memory::Change {
+            kind: memory::change::Kind::Added.into(),
+            entry: "teams/red/users/ann/memory/notes/entries/e1".to_owned(),
+            revision: 1,
+            old_content: String::new(),
+        }],
+        tool_text: "Saved to notes (10/2,200 characters).".to_owned(),
+        ..Default::default()
+    }));
+    let answer = tools(&fake)
+        .call(
+            &context(),
+            MEMORY,
+            r#"{"action":"add","target":"notes","content":"uses zsh"}"#,
+        )
+        .await;
+    assert_eq!(
+        (answer.content.as_str(), answer.is_error),
+        ("Saved to notes (10/2,200 characters).", false)
+    );
+    assert_eq!(answer.summary, "Notes updated");
+    let effect = answer.effect.unwrap();
+    assert_eq!((effect.result, effect.revision.as_str()), (EffectResult::Accepted, "1"));
+    let (request, authorization) = fake.applied().remove(0);
+    assert_eq!(request.store, "teams/red/users/ann/memory/notes");
+    assert_eq!((request.request_id.as_str(), request.turn.as_str()), ("s1/t1/c1", "t1"));
+    assert_eq!(request.evidence, None);
+    assert_eq!(authorization, "Bearer turn-token");
+}
+
+#[tokio::test]
+async fn a_repeat_is_unchanged_and_evidence_of_a_review_is_passed_on() {
+    let fake = Fake::default();
+    fake.answer_apply(Ok(memory::ApplyResponse {
+        changes: vec![memory::Change {
+            kind: memory::change::Kind::Unchanged.into(),
+            ..Default::default()
+        }],
+        tool_text: "Already stored in profile.".to_owned(),
+        ..Default::default()
+    }));
+    let evidence = CitedEvidence {
+        spans: vec!["s3".to_owned()],
+        basis: Basis::Stated,
+        integrity: Integrity::Person,
+    };
+    let context = ToolContext {
+        evidence: Some(evidence),
+        ..context()
+    };
+    let arguments = r#"{"action":"add","target":"profile","content":"metric","evidence":["s3"],"basis":"stated"}"#;
+    let answer = tools(&fake).call(&context, MEMORY, arguments).await;
+    assert_eq!(answer.effect.unwrap().result, EffectResult::Unchanged);
+    let sent = fake.applied().remove(0).0.evidence.unwrap();
+    assert_eq!(
+        (sent.spans, sent.session.as_str()),
+        (vec!["s3".to_owned()], "teams/red/sessions/s1")
+    );
+}
+
+#[tokio::test]
+async fn wrong_arguments_change_nothing_and_show_the_entries() {
+    let fake = Fake::default();
+    fake.entries(&["uses zsh", "two\nlines"]);
+    let answer = tools(&fake)
+        .call(
+            &context(),
+            MEMORY,
+            r#"{"action":"replace","target":"notes","content":"x"}"#,
+        )
+        .await;
+    assert!(answer.is_error && answer.effect.is_none() && fake.applied().is_empty());
+    assert!(answer.content.contains("`old_text` is missing"), "{}", answer.content);
+    assert!(
+        answer
+            .content
+            .ends_with("Notes has 2 entries:\n- uses zsh\n- two\n  lines"),
+        "{}",
+        answer.content
+    );
+    assert_eq!(answer.spans[0].end as usize, answer.content.len());
+}
+
+#[tokio::test]
+async fn a_rule_answers_in_its_own_words_and_is_recorded() {
+    let fake = Fake::default();
+    fake.answer_apply(Err(refusal(
+        Code::ResourceExhausted,
+        "BUDGET_EXCEEDED",
+        "memory.steward.dev",
+        &[("toolText", "Not saved: notes is full. Entries: ...")],
+    )));
+    let answer = tools(&fake)
+        .call(&context(), MEMORY, r#"{"action":"add","target":"notes","content":"x"}"#)
+        .await;
+    assert!(answer.is_error);
+    assert_eq!(answer.content, "Not saved: notes is full. Entries: ...");
+    let effect = answer.effect.unwrap();
+    assert_eq!(
+        (effect.result, effect.reason.as_str()),
+        (EffectResult::Refused, "BUDGET_EXCEEDED")
+    );
+}
+
+#[tokio::test]
+async fn silence_of_a_store_is_neither_a_refusal_nor_a_write() {
+    let fake = Fake::default();
+    fake.answer_manage(Err(Status::new(Code::Unavailable, "connection refused")));
+    let arguments = r#"{"action":"delete","name":"old"}"#;
+    let answer = tools(&fake).call(&context(), SKILL_MANAGE, arguments).await;
+    assert!(answer.is_error && answer.effect.is_none());
+    let failure = answer.failure.unwrap();
+    assert!(failure.is_retryable() && !failure.is_stale_fence());
+    assert!(
+        answer.content.contains("skill store did not answer"),
+        "{}",
+        answer.content
+    );
+    assert!(
+        !answer.content.contains("refused"),
+        "no transport text reaches the model: {}",
+        answer.content
+    );
+}
+
+#[tokio::test]
+async fn a_stale_fence_can_be_told_from_everything_else() {
+    let fake = Fake::default();
+    fake.answer_manage(Err(refusal(
+        Code::Aborted,
+        "STALE_FENCE",
+        "skill.steward.dev",
+        &[("fence", "1")],
+    )));
+    let answer = tools(&fake)
+        .call(&context(), SKILL_MANAGE, r#"{"action":"delete","name":"old"}"#)
+        .await;
+    let failure = answer.failure.unwrap();
+    assert_eq!(failure.kind, ErrorKind::Conflict);
+    assert!(failure.is_stale_fence());
+}
+
+#[tokio::test]
+async fn a_patch_names_the_skill_for_people() {
+    let fake = Fake::default();
+    fake.answer_manage(Ok(skill::ManageSkillResponse {
+        skill: Some(skill::Skill {
+            name: "teams/red/users/ann/skills/rollout".to_owned(),
+            revision: "ab".to_owned(),
+            ..Default::default()
+        }),
+        tool_text: "Patched.".to_owned(),
+        approximate: false,
+    }));
+    let arguments = r#"{"action":"patch","name":"rollout","old_text":"a","new_text":""}"#;
+    let answer = tools(&fake).call(&context(), SKILL_MANAGE, arguments).await;
+    assert_eq!(answer.summary, "Skill 'rollout' patched");
+    assert_eq!(answer.effect.unwrap().target, "teams/red/users/ann/skills/rollout");
+}
+
+fn recalled(seq: u64, role: recall::MessageRole, text: &str, integrity: i32) -> recall::RecalledMessage {
+    recall::RecalledMessage {
+        seq,
+        role: role.into(),
+        text: text.to_owned(),
+        text_chars: text.chars().count() as u64,
+        tools: Vec::new(),
+        create_time: None,
+        integrity,
+    }
+}
+
+#[tokio::test]
+async fn recalled_words_keep_their_integrity_and_spans_cover_the_whole_answer() {
+    use steward_proto::common::v1::Integrity as Wire;
+    let fake = Fake::default();
+    let mut cut = recalled(2, recall::MessageRole::Tool, "从外面来的", Wire::External.into());
+    cut.text_chars = 900;
+    fake.answer_search(Ok(recall::SearchResponse {
+        messages: vec![
+            recalled(1, recall::MessageRole::User, "bitte ü", Wire::Person.into()),
+            cut,
+        ],
+        ..Default::default()
+    }));
+    let answer = tools(&fake)
+        .call(&context(), SESSION_SEARCH, r#"{"session":"s0"}"#)
+        .await;
+    let words: Vec<(&str, Integrity)> = answer
+        .spans
+        .iter()
+        .map(|span| (&answer.content[span.start as usize..span.end as usize], span.integrity))
+        .collect();
+    assert!(words.contains(&("bitte ü", Integrity::Person)));
+    assert!(
+        words.contains(&("从外面来的 [cut: 5 of 900 characters]", Integrity::External)),
+        "{words:?}"
+    );
+    assert_eq!(words.iter().map(|(text, _)| *text).collect::<String>(), answer.content);
+    assert!(
+        answer
+            .spans
+            .iter()
+            .any(|span| span.origin == SpanOrigin::External("session s0, message 2".to_owned()))
+    );
+}

@@ -1,0 +1,202 @@
+//! Services that answer as told and remember what they were asked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use steward_proto::memory::v1::memory_service_server::{MemoryService, MemoryServiceServer};
+use steward_proto::memory::v1::{self as memory};
+use steward_proto::recall::v1::recall_service_server::{RecallService, RecallServiceServer};
+use steward_proto::recall::v1::{self as recall};
+use steward_proto::skill::v1::skill_service_server::{SkillService, SkillServiceServer};
+use steward_proto::skill::v1::{self as skill};
+use tonic::{Code, Request, Response, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+type Queue<T> = Mutex<VecDeque<Result<T, Status>>>;
+
+#[derive(Default)]
+struct State {
+    applied: Mutex<Vec<(memory::ApplyRequest, String)>>,
+    apply: Queue<memory::ApplyResponse>,
+    entries: Mutex<Vec<memory::Entry>>,
+    manage: Queue<skill::ManageSkillResponse>,
+    search: Queue<recall::SearchResponse>,
+}
+
+/// All three services.
+#[derive(Clone, Default)]
+pub(super) struct Fake(Arc<State>);
+
+impl Fake {
+    pub(super) fn memory(&self) -> MemoryServiceServer<Self> {
+        MemoryServiceServer::new(self.clone())
+    }
+
+    pub(super) fn skills(&self) -> SkillServiceServer<Self> {
+        SkillServiceServer::new(self.clone())
+    }
+
+    pub(super) fn recall(&self) -> RecallServiceServer<Self> {
+        RecallServiceServer::new(self.clone())
+    }
+
+    pub(super) fn answer_apply(&self, answer: Result<memory::ApplyResponse, Status>) {
+        self.0.apply.lock().unwrap().push_back(answer);
+    }
+
+    pub(super) fn answer_manage(&self, answer: Result<skill::ManageSkillResponse, Status>) {
+        self.0.manage.lock().unwrap().push_back(answer);
+    }
+
+    pub(super) fn answer_search(&self, answer: Result<recall::SearchResponse, Status>) {
+        self.0.search.lock().unwrap().push_back(answer);
+    }
+
+    pub(super) fn entries(&self, contents: &[&str]) {
+        let entry = |content: &&str| memory::Entry {
+            content: (*content).to_owned(),
+            ..Default::default()
+        };
+        *self.0.entries.lock().unwrap() = contents.iter().map(entry).collect();
+    }
+
+    pub(super) fn applied(&self) -> Vec<(memory::ApplyRequest, String)> {
+        self.0.applied.lock().unwrap().clone()
+    }
+}
+
+/// A refusal as the services make them.
+pub(super) fn refusal(code: Code, reason: &str, domain: &str, metadata: &[(&str, &str)]) -> Status {
+    let metadata: std::collections::HashMap<String, String> = metadata
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    Status::with_error_details(code, "refused", ErrorDetails::with_error_info(reason, domain, metadata))
+}
+
+fn next<T>(queue: &Queue<T>) -> Result<Response<T>, Status> {
+    let answer = queue.lock().unwrap().pop_front();
+    answer.unwrap_or_else(|| Err(unused())).map(Response::new)
+}
+
+fn unused() -> Status {
+    Status::new(Code::Unimplemented, "the test did not expect this call")
+}
+
+#[tonic::async_trait]
+impl MemoryService for Fake {
+    async fn apply(&self, request: Request<memory::ApplyRequest>) -> Result<Response<memory::ApplyResponse>, Status> {
+        let authorization = request
+            .metadata()
+            .get("authorization")
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        self.0
+            .applied
+            .lock()
+            .unwrap()
+            .push((request.into_inner(), authorization));
+        next(&self.0.apply)
+    }
+
+    async fn list_entries(
+        &self,
+        _: Request<memory::ListEntriesRequest>,
+    ) -> Result<Response<memory::ListEntriesResponse>, Status> {
+        let entries = self.0.entries.lock().unwrap().clone();
+        Ok(Response::new(memory::ListEntriesResponse {
+            entries,
+            ..Default::default()
+        }))
+    }
+
+    async fn get_entry(
+        &self,
+        _: Request<memory::GetEntryRequest>,
+    ) -> Result<Response<memory::GetEntryResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn list_entry_revisions(
+        &self,
+        _: Request<memory::ListEntryRevisionsRequest>,
+    ) -> Result<Response<memory::ListEntryRevisionsResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn revert_entry(
+        &self,
+        _: Request<memory::RevertEntryRequest>,
+    ) -> Result<Response<memory::RevertEntryResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn get_snapshot(
+        &self,
+        _: Request<memory::GetSnapshotRequest>,
+    ) -> Result<Response<memory::GetSnapshotResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn list_proposals(
+        &self,
+        _: Request<memory::ListProposalsRequest>,
+    ) -> Result<Response<memory::ListProposalsResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn approve_proposal(
+        &self,
+        _: Request<memory::ApproveProposalRequest>,
+    ) -> Result<Response<memory::ApproveProposalResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn reject_proposal(
+        &self,
+        _: Request<memory::RejectProposalRequest>,
+    ) -> Result<Response<memory::RejectProposalResponse>, Status> {
+        Err(unused())
+    }
+}
+
+#[tonic::async_trait]
+impl RecallService for Fake {
+    async fn search(&self, _: Request<recall::SearchRequest>) -> Result<Response<recall::SearchResponse>, Status> {
+        next(&self.0.search)
+    }
+}
+
+macro_rules! unused_skill_methods {
+    ($($method:ident($request:ident) -> $response:ident;)*) => {
+        #[tonic::async_trait]
+        impl SkillService for Fake {
+            async fn manage_skill(
+                &self,
+                _: Request<skill::ManageSkillRequest>,
+            ) -> Result<Response<skill::ManageSkillResponse>, Status> {
+                next(&self.0.manage)
+            }
+
+            $(async fn $method(&self, _: Request<skill::$request>) -> Result<Response<skill::$response>, Status> {
+                Err(unused())
+            })*
+        }
+    };
+}
+
+unused_skill_methods! {
+    get_skill(GetSkillRequest) -> GetSkillResponse;
+    list_skills(ListSkillsRequest) -> ListSkillsResponse;
+    view_skill(ViewSkillRequest) -> ViewSkillResponse;
+    archive_skill(ArchiveSkillRequest) -> ArchiveSkillResponse;
+    restore_skill(RestoreSkillRequest) -> RestoreSkillResponse;
+    purge_skill(PurgeSkillRequest) -> PurgeSkillResponse;
+    pin_skill(PinSkillRequest) -> PinSkillResponse;
+    get_index(GetIndexRequest) -> GetIndexResponse;
+    list_revisions(ListRevisionsRequest) -> ListRevisionsResponse;
+    diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
+    restore_revision(RestoreRevisionRequest) -> RestoreRevisionResponse;
+}
