@@ -11,7 +11,7 @@ use steward_proto::common::v1::Integrity;
 use tokio::process::Command;
 
 /// Longest run of a command.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_mins(2);
 /// Most characters of output that go to the model; the middle is cut.
 const OUTPUT_CHARS: usize = 20_000;
 /// Largest file that is read.
