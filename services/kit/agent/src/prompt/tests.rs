@@ -1,0 +1,104 @@
+//! The prompt's order, its conditions and its fixed texts.
+
+use super::*;
+
+fn inputs<'a>(tools: &'a [&'a str]) -> PromptInputs<'a> {
+    PromptInputs {
+        tools,
+        environment: &["Operating system: Linux", "Working folder: /srv/app"],
+        caller_system: Some("Answer in short sentences."),
+        skill_index: Some("## Skills\n- rollout: Roll a release out"),
+        memory_snapshot: Some("PROFILE\n- Maria reads on a phone"),
+        date: "2026-11-29",
+        session: "teams/t/sessions/s",
+        model: "m-1",
+        ..PromptInputs::default()
+    }
+}
+
+const ALL: [&str; 5] = ["memory", "session_search", "skill_manage", "skill_view", "skills_list"];
+
+#[test]
+fn three_tiers_stand_in_order_and_given_bytes_are_kept() {
+    let prompt = assemble(&inputs(&ALL));
+    let at = |needle: &str| {
+        prompt
+            .text
+            .find(needle)
+            .unwrap_or_else(|| panic!("{needle} is missing"))
+    };
+    let order = [
+        "You are Steward",
+        "# Finishing work",
+        "# Where your tools run",
+        "Answer in short",
+        "## Skills\n- rollout",
+        "PROFILE\n",
+        "Session began: 2026-11-29",
+    ];
+    assert!(order.map(at).is_sorted());
+    assert_eq!(prompt.text[prompt.stable_len..].find("Answer in short"), Some(2));
+    assert_eq!(prompt, assemble(&inputs(&ALL)));
+    assert!(!prompt.text.contains("\n\n\n"));
+}
+
+#[test]
+fn a_guidance_block_needs_its_tool() {
+    let bare = assemble(&inputs(&[])).text;
+    for heading in [
+        "# Memory",
+        "# Skills",
+        "# Keeping skills right",
+        "# Past sessions",
+        "# Calling tools",
+    ] {
+        assert!(!bare.contains(heading), "{heading}");
+        assert!(assemble(&inputs(&ALL)).text.contains(heading), "{heading}");
+    }
+    let memory = assemble(&inputs(&["memory"])).text;
+    assert!(memory.contains("# Memory") && !memory.contains("# Past sessions"));
+}
+
+#[test]
+fn the_teams_identity_text_replaces_ours_and_is_cut_by_name() {
+    let soul = "x".repeat(CONTEXT_FILE_LIMIT + 1);
+    let prompt = assemble(&PromptInputs {
+        soul: Some(&soul),
+        ..inputs(&ALL)
+    });
+    assert!(!prompt.text.contains("You are Steward"));
+    assert!(
+        prompt
+            .text
+            .contains("[... 2001 of 20001 characters of the team's identity text are left out here ...]")
+    );
+}
+
+#[test]
+fn context_files_are_shown_cut_or_blocked_by_name() {
+    let long = format!("{}{}", "é".repeat(19_000), "ü".repeat(3_000));
+    let files = [
+        ContextFile {
+            name: "AGENTS.md",
+            text: ContextText::Clean(&long),
+        },
+        ContextFile {
+            name: "sub/AGENTS.md",
+            text: ContextText::Blocked("prompt_injection"),
+        },
+    ];
+    let text = assemble(&PromptInputs {
+        context_files: &files,
+        ..inputs(&ALL)
+    })
+    .text;
+    assert!(text.contains("[... 4000 of 22000 characters of AGENTS.md are left out here ...]"));
+    assert!(text.contains("[BLOCKED: sub/AGENTS.md was left out, finding: prompt_injection]"));
+    assert_eq!(text.matches('ü').count(), 3_000);
+}
+
+/// Changing a fixed text is allowed; changing it by accident is not. Put the new value here on purpose.
+#[test]
+fn the_fixed_texts_are_pinned() {
+    assert_eq!(static_text_hash(), "PIN");
+}
