@@ -1,1 +1,43 @@
-//! The rules of memory-service, its ports and an in-memory store.
+//! The rules of memory-service: short declarative facts that stand in front of the agent at the start of every session
+//! (`M-1` to `M-13`), their history, and the proposals that wait for a person.
+//!
+//! [`Memory`] is the service without a wire: one method per RPC, each with the verified [`steward_base::Caller`]. What an
+//! operation does to a store is a pure function ([`edit`]), who may is another ([`access`]), what a session is shown a
+//! third ([`snapshot`]). Where entries are kept is behind [`MemoryStore`].
+//!
+//! Not here: gRPC, SQL, clients. Not anywhere: a model call.
+#![warn(missing_docs)]
+
+pub mod access;
+pub mod answer;
+pub mod book;
+pub mod edit;
+pub mod entry;
+pub mod error;
+pub mod find;
+pub mod memory;
+pub mod memory_store;
+pub mod owner;
+pub mod proposal;
+pub mod refusal;
+pub mod screen;
+pub mod snapshot;
+pub mod store;
+pub mod text;
+
+#[cfg(test)]
+mod test_support;
+
+pub use access::Waiting;
+pub use answer::{Applied, Outcome};
+pub use book::{Book, Limits, Refusals};
+pub use edit::{Operation, Step};
+pub use entry::{Action, Basis, Entry, Evidence, Provenance, Revision};
+pub use error::Error;
+pub use memory::{ApplyRequest, EntryPage, Memory, RevertRequest, check_apply, check_reason, check_request_id};
+pub use memory_store::InMemoryMemoryStore;
+pub use owner::{Owner, StoreName, Target};
+pub use proposal::{Proposal, ProposalId, State, parse_proposal_name, proposal_name};
+pub use refusal::{Refusal, Refused};
+pub use snapshot::{Shown, Snapshot};
+pub use store::{Decide, Decision, Frame, Loaded, MemoryStore, ProposalQuery, RequestKey, Visible};

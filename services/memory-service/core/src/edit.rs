@@ -1,0 +1,404 @@
+//! What a list of operations makes of a store: a pure function, all or nothing, judged by its end state
+//! (`M-3` to `M-7`). Who may do it is decided before, what it is worth is recorded after.
+
+use serde::{Deserialize, Serialize};
+use steward_base::Timestamp;
+use steward_base::names::EntryId;
+
+use crate::book::{Book, Limits, Refusals};
+use crate::entry::{Action, Entry, Provenance, Revision};
+use crate::find::{Match, find};
+use crate::owner::Target;
+use crate::refusal::{Refusal, Refused};
+use crate::screen;
+use crate::text::canonical;
+
+/// One change to one entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "action")]
+pub enum Operation {
+    /// Puts a new entry in.
+    Add {
+        /// Its text.
+        content: String,
+    },
+    /// Puts another text in the place of a whole entry.
+    Replace {
+        /// A piece of text that only this entry contains.
+        old_text: String,
+        /// The new text.
+        content: String,
+    },
+    /// Takes an entry out; its history stays.
+    Remove {
+        /// A piece of text that only this entry contains.
+        old_text: String,
+    },
+}
+
+/// What became of one operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "step")]
+pub enum Step {
+    /// A new entry.
+    Added {
+        /// The entry.
+        entry: EntryId,
+        /// Its revision.
+        revision: u32,
+    },
+    /// The text was there already (`M-4`).
+    AlreadyStored {
+        /// The entry that holds it.
+        entry: EntryId,
+        /// Its revision.
+        revision: u32,
+    },
+    /// An entry has a new text.
+    Replaced {
+        /// The entry.
+        entry: EntryId,
+        /// Its new revision.
+        revision: u32,
+        /// Its former text, in full.
+        former: String,
+        /// Whether the caller had named the former text in full; if not, it must be told of it.
+        whole: bool,
+    },
+    /// An entry was taken out.
+    Removed {
+        /// The entry.
+        entry: EntryId,
+        /// The revision that took it out.
+        revision: u32,
+        /// Its former text.
+        former: String,
+    },
+}
+
+impl Step {
+    /// The entry in question and its revision.
+    pub const fn entry(&self) -> (&EntryId, u32) {
+        match self {
+            Self::Added { entry, revision }
+            | Self::AlreadyStored { entry, revision }
+            | Self::Replaced { entry, revision, .. }
+            | Self::Removed { entry, revision, .. } => (entry, *revision),
+        }
+    }
+
+    /// Whether anything changed.
+    pub const fn is_change(&self) -> bool {
+        !matches!(self, Self::AlreadyStored { .. })
+    }
+}
+
+/// What new revisions are stamped with.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp<'a> {
+    /// The time of the write.
+    pub at: Timestamp,
+    /// Where it comes from.
+    pub provenance: &'a Provenance,
+}
+
+/// A book in the making.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// Which book.
+    target: Target,
+    /// The end state. A changed book has a new revision and, if room was made, no refusals.
+    pub book: Book,
+    /// New revisions, in order.
+    pub revisions: Vec<Revision>,
+    /// What became of each operation.
+    pub steps: Vec<Step>,
+}
+
+impl Draft {
+    /// The book as it is, before any change.
+    pub fn new(target: Target, book: Book) -> Self {
+        Self {
+            target,
+            book,
+            revisions: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Whether anything changed.
+    pub fn is_change(&self) -> bool {
+        !self.revisions.is_empty()
+    }
+
+    /// The entries of the end state that this draft made or changed.
+    pub fn changed(&self) -> Vec<Entry> {
+        let touched = |entry: &&Entry| self.revisions.iter().any(|revision| revision.entry == entry.id);
+        self.book.entries.iter().filter(touched).cloned().collect()
+    }
+
+    /// The entries that this draft took out.
+    pub fn gone(&self) -> Vec<EntryId> {
+        let present = |id: &EntryId| self.book.entries.iter().any(|entry| entry.id == *id);
+        self.revisions
+            .iter()
+            .map(|revision| revision.entry.clone())
+            .filter(|id| !present(id))
+            .collect()
+    }
+
+    /// Adds a revision to the history and makes it the present state of its entry.
+    fn record(&mut self, entry: Entry, action: Action) {
+        let content = (action != Action::Removed).then(|| entry.content.clone());
+        self.revisions.push(Revision {
+            entry: entry.id.clone(),
+            number: entry.revision,
+            action,
+            content,
+            at: entry.changed,
+            provenance: entry.provenance.clone(),
+        });
+        self.book.entries.retain(|present| present.id != entry.id);
+        if action != Action::Removed {
+            self.book.insert(entry);
+        }
+    }
+
+    /// Checks the end state against the budget; what was over it before may stay so as long as it shrinks. Then counts
+    /// the change in the book's revision, and forgets its refusals where room was made.
+    fn finish(mut self, before: &Book, limits: &Limits) -> Result<Self, Refused> {
+        let (used, needed, limit) = (before.used(), self.book.used(), limits.of(self.target));
+        if needed > limit && needed > used {
+            let entries = contents(before);
+            let refusal = Refusal::OverBudget {
+                target: self.target,
+                used,
+                limit,
+                needed,
+                entries,
+                is_final: false,
+            };
+            return Err(Refused::whole(refusal));
+        }
+        if self.is_change() {
+            self.book.revision += 1;
+            let removed = self.revisions.iter().any(|revision| revision.action == Action::Removed);
+            if removed || needed < used {
+                self.book.refusals = Refusals::default();
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Carries out `operations` on `book`, in order; each sees what those before it did, and the budget is checked on the
+/// result only. `ids` holds one id per operation, for the entry that it may make.
+pub fn run(
+    target: Target,
+    book: &Book,
+    operations: &[Operation],
+    ids: &[EntryId],
+    limits: &Limits,
+    stamp: Stamp<'_>,
+) -> Result<Draft, Refused> {
+    debug_assert_eq!(operations.len(), ids.len(), "one id per operation");
+    let mut draft = Draft::new(target, book.clone());
+    for (at, (operation, id)) in operations.iter().zip(ids).enumerate() {
+        let step = perform(&mut draft, operation, id, stamp).map_err(|refusal| Refused::at(at, refusal))?;
+        draft.steps.push(step);
+    }
+    draft.finish(book, limits)
+}
+
+/// Puts `content`, the text of an earlier revision, back as a new one, also of an entry that was removed. `history` is
+/// the entry's, oldest first; an empty one changes nothing.
+pub fn revert(
+    target: Target,
+    book: &Book,
+    history: &[Revision],
+    content: &str,
+    limits: &Limits,
+    stamp: Stamp<'_>,
+) -> Result<Draft, Refused> {
+    let mut draft = Draft::new(target, book.clone());
+    let (Some(first), Some(last)) = (history.first(), history.last()) else {
+        return Ok(draft);
+    };
+    if last.content.as_deref() == Some(content) {
+        draft.steps.push(Step::AlreadyStored {
+            entry: last.entry.clone(),
+            revision: last.number,
+        });
+        return Ok(draft);
+    }
+    screen::check(content).map_err(Refused::whole)?;
+    let entry = Entry {
+        id: last.entry.clone(),
+        content: content.to_owned(),
+        revision: last.number + 1,
+        created: first.at,
+        changed: stamp.at,
+        provenance: stamp.provenance.clone(),
+    };
+    let former = last.content.clone().unwrap_or_default();
+    draft.steps.push(Step::Replaced {
+        entry: entry.id.clone(),
+        revision: entry.revision,
+        former,
+        whole: true,
+    });
+    draft.record(entry, Action::Reverted);
+    draft.finish(book, limits)
+}
+
+fn contents(book: &Book) -> Vec<String> {
+    book.entries.iter().map(|entry| entry.content.clone()).collect()
+}
+
+fn perform(draft: &mut Draft, operation: &Operation, id: &EntryId, stamp: Stamp<'_>) -> Result<Step, Refusal> {
+    match operation {
+        Operation::Add { content } => {
+            let content = new_text(draft, content)?;
+            Ok(add(draft, id, content, stamp))
+        }
+        Operation::Replace { old_text, content } => {
+            let positions = locate(draft, old_text)?;
+            let content = new_text(draft, content)?;
+            Ok(replace(draft, &positions, old_text, content, stamp))
+        }
+        Operation::Remove { old_text } => {
+            let positions = locate(draft, old_text)?;
+            Ok(remove(draft, &positions, stamp))
+        }
+    }
+}
+
+fn missing(draft: &Draft, field: &str) -> Refusal {
+    Refusal::Missing {
+        field: field.to_owned(),
+        target: draft.target,
+        entries: contents(&draft.book),
+    }
+}
+
+fn new_text(draft: &Draft, content: &str) -> Result<String, Refusal> {
+    let content = canonical(content);
+    if content.is_empty() {
+        return Err(missing(draft, "content"));
+    }
+    screen::check(&content)?;
+    Ok(content)
+}
+
+fn locate(draft: &Draft, old_text: &str) -> Result<Vec<usize>, Refusal> {
+    if canonical(old_text).is_empty() {
+        return Err(missing(draft, "old_text"));
+    }
+    match find(&draft.book, old_text) {
+        Match::Found(positions) => Ok(positions),
+        Match::Nothing(closest) => Err(Refusal::NoMatch {
+            target: draft.target,
+            closest,
+        }),
+        Match::Several(matches) => Err(Refusal::Ambiguous {
+            target: draft.target,
+            matches,
+        }),
+    }
+}
+
+fn add(draft: &mut Draft, id: &EntryId, content: String, stamp: Stamp<'_>) -> Step {
+    if let Some(present) = draft.book.entries.iter().find(|entry| entry.content == content) {
+        return Step::AlreadyStored {
+            entry: present.id.clone(),
+            revision: present.revision,
+        };
+    }
+    let entry = Entry {
+        id: id.clone(),
+        content,
+        revision: 1,
+        created: stamp.at,
+        changed: stamp.at,
+        provenance: stamp.provenance.clone(),
+    };
+    draft.record(entry, Action::Added);
+    Step::Added {
+        entry: id.clone(),
+        revision: 1,
+    }
+}
+
+/// Replaces the first of identical duplicates and takes the others out. If another entry has the new text already, the
+/// replaced one is taken out as well, so that no replacement makes a duplicate.
+fn replace(draft: &mut Draft, positions: &[usize], old_text: &str, content: String, stamp: Stamp<'_>) -> Step {
+    let mut matched = at(draft, positions);
+    let first = matched.remove(0);
+    if first.content == content {
+        return Step::AlreadyStored {
+            entry: first.id,
+            revision: first.revision,
+        };
+    }
+    for duplicate in matched {
+        draft.record(next(duplicate, stamp), Action::Removed);
+    }
+    let former = first.content.clone();
+    if draft.book.entries.iter().any(|entry| entry.content == content) {
+        let gone = next(first, stamp);
+        let step = Step::Removed {
+            entry: gone.id.clone(),
+            revision: gone.revision,
+            former,
+        };
+        draft.record(gone, Action::Removed);
+        return step;
+    }
+    let entry = Entry {
+        content,
+        ..next(first, stamp)
+    };
+    let whole = former == canonical(old_text);
+    let step = Step::Replaced {
+        entry: entry.id.clone(),
+        revision: entry.revision,
+        former,
+        whole,
+    };
+    draft.record(entry, Action::Replaced);
+    step
+}
+
+fn remove(draft: &mut Draft, positions: &[usize], stamp: Stamp<'_>) -> Step {
+    let mut matched = at(draft, positions);
+    let first = next(matched.remove(0), stamp);
+    let step = Step::Removed {
+        entry: first.id.clone(),
+        revision: first.revision,
+        former: first.content.clone(),
+    };
+    draft.record(first, Action::Removed);
+    for duplicate in matched {
+        draft.record(next(duplicate, stamp), Action::Removed);
+    }
+    step
+}
+
+fn at(draft: &Draft, positions: &[usize]) -> Vec<Entry> {
+    positions
+        .iter()
+        .map(|position| draft.book.entries[*position].clone())
+        .collect()
+}
+
+fn next(entry: Entry, stamp: Stamp<'_>) -> Entry {
+    Entry {
+        revision: entry.revision + 1,
+        changed: stamp.at,
+        provenance: stamp.provenance.clone(),
+        ..entry
+    }
+}
+
+#[cfg(test)]
+mod tests;

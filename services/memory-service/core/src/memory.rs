@@ -1,0 +1,135 @@
+//! The service without a wire: one method per RPC, one file per verb.
+
+mod apply;
+mod decide_proposal;
+mod entries;
+mod get_snapshot;
+mod list_proposals;
+mod revert_entry;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use steward_base::hash::sha256_hex;
+use steward_base::names::EntryId;
+use steward_base::{Caller, Clock, FieldViolations, IdGen};
+
+use crate::book::Limits;
+use crate::edit::Draft;
+use crate::error::Error;
+use crate::owner::StoreName;
+use crate::store::{Decision, Frame, MemoryStore, RequestKey};
+
+pub use apply::{ApplyRequest, check_apply};
+pub use entries::EntryPage;
+pub use revert_entry::RevertRequest;
+
+/// Longest request id, in characters.
+const MAX_REQUEST_ID: usize = 128;
+/// Longest reason, in characters.
+const MAX_REASON: usize = 500;
+
+/// Records what is wrong with a request id: it must have 1 to 128 characters.
+pub fn check_request_id(request_id: &str, violations: &mut FieldViolations) {
+    if !(1..=MAX_REQUEST_ID).contains(&request_id.chars().count()) {
+        violations.add("request_id", format!("must have 1 to {MAX_REQUEST_ID} characters"));
+    }
+}
+
+/// Records what is wrong with a reason: it may have at most 500 characters.
+pub fn check_reason(reason: &str, violations: &mut FieldViolations) {
+    if reason.chars().count() > MAX_REASON {
+        violations.add("reason", format!("must have at most {MAX_REASON} characters"));
+    }
+}
+
+/// All that memory-service does.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    store: Arc<dyn MemoryStore>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGen>,
+    limits: Limits,
+}
+
+impl Memory {
+    /// Puts it together.
+    pub fn new(store: Arc<dyn MemoryStore>, clock: Arc<dyn Clock>, ids: Arc<dyn IdGen>, limits: Limits) -> Self {
+        Self {
+            store,
+            clock,
+            ids,
+            limits,
+        }
+    }
+
+    /// The limits in force.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn frame(&self, caller: &Caller, store: &StoreName) -> Frame {
+        Frame {
+            store: store.clone(),
+            at: self.clock.now(),
+            request: None,
+            job: caller.job().cloned(),
+            entry: None,
+            proposal: None,
+        }
+    }
+
+    fn fresh_ids(&self, count: usize) -> Result<Vec<EntryId>, Error> {
+        let id = |_| EntryId::parse(self.ids.new_id());
+        (0..count)
+            .map(id)
+            .collect::<Result<_, _>>()
+            .map_err(|source| internal("drawing an id", source))
+    }
+}
+
+/// The key under which the first answer to a request is kept. Ids of different people and different calls never meet.
+fn request_key(call: &str, caller: &Caller, request_id: &str, content: &impl Serialize) -> Result<RequestKey, Error> {
+    let user = caller.user.as_ref().map_or("", |user| user.as_str());
+    let bytes = serde_json::to_vec(content).map_err(|source| internal("hashing a request", source))?;
+    Ok(RequestKey {
+        scope: format!("{call}/{user}"),
+        id: request_id.to_owned(),
+        hash: sha256_hex(&bytes),
+    })
+}
+
+/// What a draft leaves behind in the store.
+fn decision(draft: &Draft) -> Decision {
+    if !draft.is_change() {
+        return Decision::default();
+    }
+    Decision {
+        head: Some((draft.book.revision, draft.book.refusals.clone())),
+        put: draft.changed(),
+        gone: draft.gone(),
+        revisions: draft.revisions.clone(),
+        ..Decision::default()
+    }
+}
+
+fn to_answer(answer: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(answer).map_err(|source| internal("writing an answer", source))
+}
+
+fn from_answer<T: DeserializeOwned>(answer: &str) -> Result<T, Error> {
+    serde_json::from_str(answer).map_err(|source| Error::DataDamaged {
+        what: format!("a stored answer: {source}"),
+    })
+}
+
+fn internal(operation: &'static str, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Internal {
+        operation,
+        source: Box::new(source),
+    }
+}
+
+#[cfg(test)]
+mod tests;

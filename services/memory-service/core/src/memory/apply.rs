@@ -1,0 +1,247 @@
+//! The memory tool: operations on one store, all or none (`M-3` to `M-9`).
+
+use serde::Serialize;
+use steward_base::{Caller, FieldViolations, Identity};
+
+use super::{Memory, check_reason, check_request_id, decision, from_answer, request_key, to_answer};
+use crate::access::{self, Act, Gate, Waiting};
+use crate::answer::{Applied, Outcome};
+use crate::book::Limits;
+use crate::edit::{self, Draft, Operation, Stamp};
+use crate::entry::{Evidence, Provenance};
+use crate::error::Error;
+use crate::owner::StoreName;
+use crate::proposal::{Proposal, ProposalId, State};
+use crate::refusal::{Refusal, Refused};
+use crate::store::{Decision, Loaded};
+
+/// Most spans that one write may cite.
+const MAX_SPANS: usize = 100;
+
+/// Operations on one store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplyRequest {
+    /// The store.
+    pub store: StoreName,
+    /// What to do, in order.
+    pub operations: Vec<Operation>,
+    /// The store's etag as the caller read it; `None` for no check.
+    pub etag: Option<String>,
+    /// Makes a retry safe.
+    pub request_id: String,
+    /// What the write rests on.
+    pub evidence: Option<Evidence>,
+    /// Why, in the writer's words.
+    pub reason: String,
+    /// The turn in which the tool was called, for callers whose credential does not say; may be empty.
+    pub turn: String,
+}
+
+impl ApplyRequest {
+    /// Records everything that is wrong with it, whatever is stored.
+    fn check(&self, limits: &Limits, violations: &mut FieldViolations) {
+        let spans = self.evidence.as_ref().map_or(0, |evidence| evidence.spans.len());
+        check_apply(
+            &self.request_id,
+            &self.reason,
+            self.operations.len(),
+            spans,
+            limits,
+            violations,
+        );
+    }
+}
+
+/// Records what is wrong with the parts of an [`ApplyRequest`], so that a reader of the wire can name these fields
+/// together with those that it could not read: a request id of 1 to 128 characters, a reason of at most 500, at least one
+/// operation and at most a batch, at most 100 spans.
+pub fn check_apply(
+    request_id: &str,
+    reason: &str,
+    operations: usize,
+    spans: usize,
+    limits: &Limits,
+    violations: &mut FieldViolations,
+) {
+    check_request_id(request_id, violations);
+    check_reason(reason, violations);
+    if !(1..=limits.batch).contains(&operations) {
+        violations.add("operations", format!("must hold 1 to {} operations", limits.batch));
+    }
+    if spans > MAX_SPANS {
+        violations.add("evidence.spans", format!("must hold at most {MAX_SPANS} ids"));
+    }
+}
+
+/// What identifies a request beside its id.
+#[derive(Serialize)]
+struct Content<'a> {
+    store: String,
+    operations: &'a [Operation],
+    etag: Option<&'a str>,
+    evidence: Option<&'a Evidence>,
+    reason: &'a str,
+}
+
+/// One call, ready to be decided on what is stored.
+struct Call {
+    request: ApplyRequest,
+    provenance: Provenance,
+    gate: Gate,
+    turn: String,
+    ids: Vec<steward_base::names::EntryId>,
+    proposal: ProposalId,
+    limits: Limits,
+    at: steward_base::Timestamp,
+}
+
+impl Memory {
+    /// Carries out the operations, or proposes them, or refuses them ([`Error::Refused`]). The same request id again
+    /// gives the first answer, refusals included.
+    pub async fn apply(&self, caller: &Caller, request: ApplyRequest) -> Result<Applied, Error> {
+        let mut violations = FieldViolations::new();
+        request.check(&self.limits, &mut violations);
+        violations.into_result()?;
+        access::check(caller, &request.store, Act::Write)?;
+        let content = Content {
+            store: request.store.to_string(),
+            operations: &request.operations,
+            etag: request.etag.as_deref(),
+            evidence: request.evidence.as_ref(),
+            reason: &request.reason,
+        };
+        let mut frame = self.frame(caller, &request.store);
+        frame.request = Some(request_key("apply", caller, &request.request_id, &content)?);
+        let mut ids = self.fresh_ids(request.operations.len() + 1)?;
+        let proposal = ids
+            .pop()
+            .map(ProposalId::from)
+            .ok_or_else(|| Error::invalid("operations", "must not be empty"))?;
+        let call = Call {
+            provenance: Provenance::of(caller, request.evidence.clone(), request.reason.clone()),
+            gate: access::gate(caller, &request.store.owner, request.evidence.as_ref()),
+            turn: turn_of(caller, &request),
+            ids,
+            proposal,
+            limits: self.limits,
+            at: frame.at,
+            request,
+        };
+        let answer = self
+            .store
+            .write(frame, Box::new(move |loaded| call.decide(loaded)))
+            .await?;
+        let applied: Applied = from_answer(&answer)?;
+        match applied.outcome {
+            Outcome::Refused(refused) => Err(Error::refused(refused, applied.tool_text)),
+            Outcome::Applied { .. } | Outcome::Proposed(_) => Ok(applied),
+        }
+    }
+}
+
+/// Refusals for lack of room are counted by the turn, or the job, that the credential names; only callers whose
+/// credential names none may say which turn it is.
+fn turn_of(caller: &Caller, request: &ApplyRequest) -> String {
+    match &caller.identity {
+        Identity::Turn { turn, .. } => turn.clone(),
+        Identity::Job { job, .. } => job.id.clone(),
+        Identity::User | Identity::Service { .. } => request.turn.clone(),
+    }
+}
+
+impl Call {
+    fn decide(&self, loaded: &Loaded) -> Result<Decision, Error> {
+        if let Some(expected) = &self.request.etag
+            && *expected != loaded.book.etag()
+        {
+            return Err(Error::EtagMismatch {
+                expected: expected.clone(),
+                current: loaded.book.etag(),
+            });
+        }
+        if let Gate::Refuse(refusal) = &self.gate {
+            return self.refuse(loaded, Refused::whole(refusal.clone()));
+        }
+        let stamp = Stamp {
+            at: self.at,
+            provenance: &self.provenance,
+        };
+        let target = self.request.store.target;
+        let drafted = edit::run(
+            target,
+            &loaded.book,
+            &self.request.operations,
+            &self.ids,
+            &self.limits,
+            stamp,
+        );
+        match (drafted, &self.gate) {
+            (Err(refused), _) => self.refuse(loaded, refused),
+            (Ok(draft), Gate::Propose(waiting)) if draft.is_change() => self.propose(loaded, *waiting),
+            (Ok(draft), _) => self.keep(draft),
+        }
+    }
+
+    fn keep(&self, draft: Draft) -> Result<Decision, Error> {
+        let mut decision = decision(&draft);
+        decision.answer = self.answer(Outcome::Applied { steps: draft.steps }, &draft.book)?;
+        Ok(decision)
+    }
+
+    fn propose(&self, loaded: &Loaded, waiting: Waiting) -> Result<Decision, Error> {
+        let store = &self.request.store;
+        if loaded.pending >= self.limits.pending {
+            return Err(Error::ProposalsPending {
+                store: store.to_string(),
+                limit: self.limits.pending,
+            });
+        }
+        let proposal = Proposal {
+            id: self.proposal.clone(),
+            owner: store.owner.clone(),
+            target: store.target,
+            operations: self.request.operations.clone(),
+            waiting,
+            provenance: self.provenance.clone(),
+            created: self.at,
+            state: State::Pending,
+            decided: None,
+        };
+        let answer = self.answer(Outcome::Proposed(Box::new(proposal.clone())), &loaded.book)?;
+        Ok(Decision {
+            proposal: Some(proposal),
+            answer,
+            ..Decision::default()
+        })
+    }
+
+    /// A refusal is an answer that is kept like any other; one for lack of room is counted (`M-5`, `D-09`).
+    fn refuse(&self, loaded: &Loaded, mut refused: Refused) -> Result<Decision, Error> {
+        let mut head = None;
+        if let Refusal::OverBudget { entries, is_final, .. } = &mut refused.refusal {
+            let mut refusals = loaded.book.refusals.clone();
+            *is_final = refusals.count(&self.turn, self.limits.refusals);
+            if *is_final {
+                entries.clear();
+            }
+            head = Some((loaded.book.revision, refusals));
+        }
+        let answer = self.answer(Outcome::Refused(refused), &loaded.book)?;
+        Ok(Decision {
+            head,
+            answer,
+            ..Decision::default()
+        })
+    }
+
+    fn answer(&self, outcome: Outcome, book: &crate::book::Book) -> Result<String, Error> {
+        let operations = self.request.operations.len();
+        to_answer(&Applied::new(
+            outcome,
+            self.request.store.target,
+            book,
+            &self.limits,
+            operations,
+        ))
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading a store: its entries, one entry, and an entry's history (`M-12`).
+
+use steward_base::names::EntryId;
+use steward_base::{Caller, Timestamp};
+
+use super::Memory;
+use crate::access::{self, Act};
+use crate::entry::{Entry, Revision};
+use crate::error::Error;
+use crate::owner::StoreName;
+
+/// A page of a store's entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryPage {
+    /// In their order.
+    pub entries: Vec<Entry>,
+    /// Characters in use in the whole store, separators included.
+    pub used: usize,
+    /// Its budget.
+    pub limit: usize,
+    /// Its etag.
+    pub etag: String,
+    /// Whether entries follow after this page.
+    pub more: bool,
+}
+
+impl Memory {
+    /// At most `size` entries of a store, those after the one that was created at and called as `after` says.
+    pub async fn list_entries(
+        &self,
+        caller: &Caller,
+        store: &StoreName,
+        after: Option<&(Timestamp, EntryId)>,
+        size: usize,
+    ) -> Result<EntryPage, Error> {
+        access::check(caller, store, Act::Read)?;
+        let book = self.store.book(store).await?;
+        let (used, etag) = (book.used(), book.etag());
+        let follows = |entry: &Entry| after.is_none_or(|(at, id)| (entry.created, &entry.id) > (*at, id));
+        let mut entries: Vec<Entry> = book.entries.into_iter().filter(follows).collect();
+        let more = entries.len() > size;
+        entries.truncate(size);
+        Ok(EntryPage {
+            entries,
+            used,
+            limit: self.limits.of(store.target),
+            etag,
+            more,
+        })
+    }
+
+    /// A present entry.
+    pub async fn get_entry(&self, caller: &Caller, store: &StoreName, entry: &EntryId) -> Result<Entry, Error> {
+        let missing = || Error::EntryNotFound {
+            entry: store.entry(entry),
+        };
+        entry_access(caller, store, entry, Act::Read)?;
+        let book = self.store.book(store).await?;
+        book.entries
+            .into_iter()
+            .find(|present| present.id == *entry)
+            .ok_or_else(missing)
+    }
+
+    /// The history of an entry, present or removed, newest first; only revisions below `before`, at most `size`.
+    pub async fn list_entry_revisions(
+        &self,
+        caller: &Caller,
+        store: &StoreName,
+        entry: &EntryId,
+        before: Option<u32>,
+        size: usize,
+    ) -> Result<Vec<Revision>, Error> {
+        entry_access(caller, store, entry, Act::Read)?;
+        let history = self.store.history(store, entry).await?;
+        if history.is_empty() {
+            return Err(Error::EntryNotFound {
+                entry: store.entry(entry),
+            });
+        }
+        let earlier = |revision: &Revision| before.is_none_or(|before| revision.number < before);
+        Ok(history.into_iter().rev().filter(earlier).take(size).collect())
+    }
+}
+
+/// Whether the caller may do `act` to an entry; a store that the caller may not know of has no entries.
+pub(super) fn entry_access(caller: &Caller, store: &StoreName, entry: &EntryId, act: Act) -> Result<(), Error> {
+    if !access::knows(caller, &store.team, &store.owner) {
+        return Err(Error::EntryNotFound {
+            entry: store.entry(entry),
+        });
+    }
+    access::permit(caller, &store.owner, act)
+}

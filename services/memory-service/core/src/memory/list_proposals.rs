@@ -1,0 +1,46 @@
+//! Proposals that the caller may decide or has made (`L-7`, `M-13`).
+
+use steward_base::names::TeamId;
+use steward_base::{Caller, Role};
+
+use super::Memory;
+use crate::error::Error;
+use crate::owner::Owner;
+use crate::proposal::{Proposal, ProposalId, State};
+use crate::store::{ProposalQuery, Visible};
+
+impl Memory {
+    /// At most `size` proposals of a team in `state`, oldest first, those after `after`.
+    pub async fn list_proposals(
+        &self,
+        caller: &Caller,
+        team: &TeamId,
+        state: State,
+        after: Option<ProposalId>,
+        size: u32,
+    ) -> Result<Vec<Proposal>, Error> {
+        if caller.team.as_ref() != Some(team) {
+            return Err(Error::StoreNotFound {
+                store: Owner::Team.name(team),
+            });
+        }
+        let visible = visible_to(caller);
+        self.store
+            .proposals(&ProposalQuery {
+                team: team.clone(),
+                state,
+                visible,
+                after,
+                limit: size,
+            })
+            .await
+    }
+}
+
+/// What `caller` may see of the team's proposals.
+pub(super) fn visible_to(caller: &Caller) -> Visible {
+    Visible {
+        user: caller.user.clone(),
+        shared: caller.role >= Role::Maintainer,
+    }
+}

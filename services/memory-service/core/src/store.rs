@@ -1,0 +1,140 @@
+//! The port behind which memory is kept, in one shape for every engine.
+//!
+//! A write is one call: the store opens a transaction, refuses a stale job, gives the first answer again for a request id
+//! it knows, loads what the frame names, lets a pure function decide, and keeps the decision and its answer together.
+//! Writes to one store are therefore serialised (`M-11`), and every rule is tested without an engine.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use steward_base::names::{EntryId, TeamId, UserId};
+use steward_base::{JobRef, Timestamp};
+
+use crate::book::{Book, Refusals};
+use crate::entry::{Entry, Revision};
+use crate::error::Error;
+use crate::owner::{Owner, StoreName};
+use crate::proposal::{Proposal, ProposalId, State};
+
+pub mod contract;
+
+/// A request id in the room in which it is unique, with what the request asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestKey {
+    /// The kind of call and the person on whose behalf it is made.
+    pub scope: String,
+    /// The caller's id.
+    pub id: String,
+    /// Hash of the whole request: the same id with another hash is refused.
+    pub hash: String,
+}
+
+/// What a write is about: what to check first and what to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The store.
+    pub store: StoreName,
+    /// The time of the write.
+    pub at: Timestamp,
+    /// For exactly-once effects; `None` where the state itself makes a repetition harmless.
+    pub request: Option<RequestKey>,
+    /// The job that writes, with its fence.
+    pub job: Option<JobRef>,
+    /// The entry whose history is needed.
+    pub entry: Option<EntryId>,
+    /// The proposal that is needed.
+    pub proposal: Option<ProposalId>,
+}
+
+/// What the decision is made on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// The store's book.
+    pub book: Book,
+    /// History of the frame's entry, oldest first; empty if it never was in this store.
+    pub history: Vec<Revision>,
+    /// The frame's proposal.
+    pub proposal: Option<Proposal>,
+    /// Proposals for the store's owner that wait for a decision.
+    pub pending: usize,
+}
+
+/// What to keep. An empty one keeps only the answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The book's new revision and refusals.
+    pub head: Option<(u64, Refusals)>,
+    /// Entries that are new or have changed.
+    pub put: Vec<Entry>,
+    /// Entries that are no longer present.
+    pub gone: Vec<EntryId>,
+    /// New revisions, in order.
+    pub revisions: Vec<Revision>,
+    /// A proposal that is new or has changed.
+    pub proposal: Option<Proposal>,
+    /// The answer, in the caller's own format.
+    pub answer: String,
+}
+
+/// The pure part of a write. An error keeps nothing, not even the request id.
+pub type Decide = Box<dyn FnOnce(&Loaded) -> Result<Decision, Error> + Send>;
+
+/// Which proposals a person may see: those on their own memory, those they made, and, for a maintainer, all those on
+/// what the team shares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visible {
+    /// The person, if any.
+    pub user: Option<UserId>,
+    /// Whether all proposals on shared memory are visible.
+    pub shared: bool,
+}
+
+impl Visible {
+    /// Whether `proposal` is visible.
+    pub fn includes(&self, proposal: &Proposal) -> bool {
+        match &proposal.owner {
+            Owner::Person(user) => Some(user) == self.user.as_ref(),
+            Owner::Team | Owner::Project(_) => {
+                self.shared || (self.user.is_some() && proposal.provenance.author == self.user)
+            }
+        }
+    }
+}
+
+/// A page of proposals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposalQuery {
+    /// The team.
+    pub team: TeamId,
+    /// Only this state.
+    pub state: State,
+    /// Only what the caller may see.
+    pub visible: Visible,
+    /// Only later ones than this; proposals are ordered by id, which is the order in which they were made.
+    pub after: Option<ProposalId>,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// Where memory is kept. All methods see every write that was answered before.
+#[async_trait]
+pub trait MemoryStore: fmt::Debug + Send + Sync + 'static {
+    /// One write, all or nothing, durable when answered: the decision's answer, or the first one of the same request.
+    /// A caller that goes away does not stop it half way.
+    async fn write(&self, frame: Frame, decide: Decide) -> Result<String, Error>;
+
+    /// The book of a store.
+    async fn book(&self, store: &StoreName) -> Result<Book, Error>;
+
+    /// The books of several stores in one consistent view, in the order asked for.
+    async fn books(&self, stores: &[StoreName]) -> Result<Vec<Book>, Error>;
+
+    /// History of an entry, oldest first; empty if it never was in the store.
+    async fn history(&self, store: &StoreName, entry: &EntryId) -> Result<Vec<Revision>, Error>;
+
+    /// A proposal by id.
+    async fn proposal(&self, team: &TeamId, proposal: &ProposalId) -> Result<Option<Proposal>, Error>;
+
+    /// A page of proposals, oldest first.
+    async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Proposal>, Error>;
+}
