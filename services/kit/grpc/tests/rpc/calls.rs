@@ -196,7 +196,12 @@ async fn a_trace_goes_on_in_the_called_server() {
         let client = recall(wire, stack.user(Role::Member));
         let span = tracing::info_span!("caller");
         let ours = span.in_scope(trace_id);
-        let theirs = client.search(search("trace id")).instrument(span).await.unwrap().expression;
+        let theirs = client
+            .search(search("trace id"))
+            .instrument(span)
+            .await
+            .unwrap()
+            .expression;
         assert_eq!(theirs, ours);
         assert_ne!(ours, "00000000000000000000000000000000");
     }

@@ -152,7 +152,12 @@ impl ModelService for Handlers {
 
 /// The trace that the present span belongs to.
 pub(crate) fn trace_id() -> String {
-    tracing::Span::current().context().span().span_context().trace_id().to_string()
+    tracing::Span::current()
+        .context()
+        .span()
+        .span_context()
+        .trace_id()
+        .to_string()
 }
 
 /// A running server.
