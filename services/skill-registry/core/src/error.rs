@@ -1,10 +1,11 @@
 //! What can go wrong in the registry, by what is wrong. Each variant has one reason, documented in the proto package.
 
 use std::error::Error as StdError;
+use std::fmt::Write as _;
 
 use steward_base::{ErrorKind, Fault, FieldViolation, FieldViolations, Origin, ResourceRef, Role};
 
-use crate::gate::{Action, Gate};
+use crate::gate::Gate;
 use crate::patch::Place;
 use crate::path::SkillPath;
 
@@ -106,12 +107,12 @@ pub enum Error {
         reader: &'static str,
     },
     /// A write gate refuses.
-    #[error("{} of {skill} by {origin} is refused at gate {}: {}; do not try again", action.as_str(), gate.as_str(), gate.advice())]
+    #[error("{action} of {skill} by {origin} is refused at gate {}: {}; do not try again", gate.as_str(), gate.advice())]
     GateRefused {
         /// Full name.
         skill: String,
         /// What was to be done.
-        action: Action,
+        action: &'static str,
         /// Proven origin of the write.
         origin: Origin,
         /// Which gate.
@@ -240,7 +241,7 @@ fn shown(intro: &str, places: &[Place]) -> String {
     let mut text = String::new();
     for (index, place) in places.iter().enumerate() {
         let before = if index == 0 { intro } else { "," };
-        text.push_str(&format!("{before} line {}: {:?}", place.line, place.text));
+        _ = write!(text, "{before} line {}: {:?}", place.line, place.text);
     }
     text
 }
@@ -338,10 +339,10 @@ impl Error {
     /// Every variable of the message, under its wire name.
     fn variables(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Invalid(_) | Self::EvidenceRequired | Self::EvidenceUntrusted => Vec::new(),
             Self::SkillNotFound { skill }
             | Self::Pinned { skill }
             | Self::Archived { skill }
+            | Self::RecordDamaged { skill, .. }
             | Self::SkillInvalid { skill, .. } => vec![("skill", skill.clone())],
             Self::SkillAmbiguous { skill, candidates } => {
                 vec![("skill", skill.clone()), ("candidates", candidates.join(","))]
@@ -376,7 +377,7 @@ impl Error {
                 ("gate", gate.as_str().to_owned()),
                 ("skill", skill.clone()),
                 ("origin", origin.to_string()),
-                ("action", action.as_str().to_owned()),
+                ("action", (*action).to_owned()),
                 ("advice", gate.advice().to_owned()),
             ],
             Self::AmbiguousMatch {
@@ -396,7 +397,6 @@ impl Error {
                 ]
             }
             Self::ContentBlocked { path, category, .. } => vec![("category", category.clone()), ("path", path.clone())],
-            Self::RecordDamaged { skill, .. } => vec![("skill", skill.clone())],
             Self::RoleRequired { role, required } => {
                 vec![
                     ("role", role_name(*role).to_owned()),
@@ -412,7 +412,7 @@ impl Error {
             }
             Self::RequestIdReused { request_id } => vec![("requestId", request_id.clone())],
             Self::Store(StoreFault::Unavailable { .. }) => vec![("dependency", "skill store".to_owned())],
-            Self::Store(_) => Vec::new(),
+            Self::Invalid(_) | Self::EvidenceRequired | Self::EvidenceUntrusted | Self::Store(_) => Vec::new(),
         }
     }
 }

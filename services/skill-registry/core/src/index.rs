@@ -4,6 +4,7 @@
 //! an instruction is replaced by a marker (D-57); the skill itself stays listed.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use steward_base::hash::sha256_hex;
 
@@ -62,14 +63,15 @@ pub fn render(skills: &[SkillRecord], filter: &Filter) -> Index {
             } else {
                 skill.category.as_str()
             };
-            text.push_str(&format!("{heading}:\n"));
+            _ = writeln!(text, "{heading}:");
             category = Some(&skill.category);
         }
-        text.push_str(&format!(
-            "- {}: {}\n",
+        _ = writeln!(
+            text,
+            "- {}: {}",
             shown_name(skill, &shown),
             shown_description(skill.description())
-        ));
+        );
     }
     if !text.is_empty() {
         text = format!("{OPENING}{text}{CLOSING}");
@@ -236,10 +238,10 @@ mod tests {
             change(header);
         };
         edit(&mut needs, &|header| {
-            header.requires_tools = vec!["terminal".to_owned()]
+            header.requires_tools = vec!["terminal".to_owned()];
         });
         edit(&mut stands_in, &|header| {
-            header.fallback_for = vec!["browser".to_owned()]
+            header.fallback_for = vec!["browser".to_owned()];
         });
         edit(&mut mac, &|header| header.platforms = vec!["darwin".to_owned()]);
         let skills = [needs, stands_in, mac];

@@ -1,16 +1,36 @@
-//! The rules of skill-registry, its ports and an in-memory store.
+//! The rules of skill-registry: what a skill is, who may change it, and what the model is told.
+//!
+//! [`Skills`](skills::Skills) is the registry over a [`SkillStore`](store::SkillStore). Decisions are pure and in
+//! modules of their own: [`gate`] (who may), [`header`] and [`path`] (what is valid), [`patch`] (where a text goes),
+//! [`index`] (what a prompt shows). No transport, no SQL.
+
 pub mod actor;
+pub mod archive_skill;
+pub mod builtins;
 pub mod error;
 pub mod gate;
+pub mod get_index;
 pub mod header;
 pub mod index;
+pub mod list_skills;
+pub mod manage_skill;
 pub mod memory_store;
 pub mod name;
 pub mod patch;
 pub mod path;
 pub mod record;
+pub mod revisions;
 pub mod screen;
 pub mod settings;
+pub mod skills;
 pub mod store;
 #[cfg(test)]
 mod testing;
+pub mod view_skill;
+
+pub use actor::Actor;
+pub use error::Error;
+pub use memory_store::InMemorySkillStore;
+pub use settings::Settings;
+pub use skills::Skills;
+pub use store::SkillStore;

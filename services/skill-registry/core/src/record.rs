@@ -338,7 +338,7 @@ mod tests {
         let good = files(&[("SKILL.md", "a"), ("references/x", "b")]);
         let entries = manifest(&good);
         assert_eq!(verify(&good, &entries), Ok(()));
-        let mut changed = good.clone();
+        let mut changed = good;
         changed.insert(SkillPath::parse("references/x").unwrap(), b"c".to_vec());
         assert_eq!(verify(&changed, &entries), Err("references/x".to_owned()));
         changed.remove(&SkillPath::parse("references/x").unwrap());

@@ -1,0 +1,462 @@
+//! The six actions of the `skill_manage` tool, for agents and people alike (`S-10` to `S-16`).
+//!
+//! Everything is decided on one state of the skill and handed to the store as one change that names that state. If
+//! someone else was quicker the whole decision is made anew, so a gate or a limit is never passed on stale grounds.
+
+mod answer;
+mod check;
+mod draft;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use steward_base::names::SkillId;
+use steward_base::{FieldViolations, Integrity, Origin};
+
+use crate::actor::Actor;
+use crate::error::Error;
+use crate::gate::{self, Absorption, Action, Provenance, Ruling};
+use crate::name::{self, Category, Scope};
+use crate::path::SkillPath;
+use crate::record::{Archival, Evidence, Files, HeaderState, NewRevision, SkillRecord, State, Usage};
+use crate::screen;
+use crate::skills::{Skills, TRIES, commit_error, parse_new_name, read_answer, refused, too_busy};
+use crate::store::{Change, CommitError, RequestKey};
+
+pub(crate) use check::check_result;
+use draft::Draft;
+pub(crate) use draft::missing;
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manage {
+    /// Make a new skill.
+    Create {
+        /// Whole `SKILL.md`.
+        content: String,
+        /// Shelf; empty for the one that the front matter names, or none.
+        category: String,
+        /// Whether it goes to the team's library, and not to the person's own skills.
+        in_team: bool,
+    },
+    /// Replace `SKILL.md`.
+    Edit {
+        /// Whole `SKILL.md`.
+        content: String,
+    },
+    /// Replace a text.
+    Patch {
+        /// The file; empty for `SKILL.md`.
+        path: String,
+        /// The text to find, literally.
+        old: String,
+        /// The text to put there, literally.
+        new: String,
+        /// Whether every occurrence is meant.
+        all: bool,
+    },
+    /// Take the skill out of use.
+    Delete {
+        /// Where the content went: a skill, or empty for a plain removal. Absent: nothing was said.
+        absorbed_into: Option<String>,
+    },
+    /// Write a supporting file.
+    WriteFile {
+        /// Where.
+        path: String,
+        /// Its whole content.
+        content: String,
+    },
+    /// Remove a supporting file.
+    RemoveFile {
+        /// Which.
+        path: String,
+    },
+}
+
+/// A request to change a skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManageRequest {
+    /// Which skill; for a creation the new name.
+    pub skill: String,
+    /// What to do.
+    pub action: Manage,
+    /// The revision that the caller goes by; empty if it says none.
+    pub base_revision: String,
+    /// Makes a retry safe.
+    pub request_id: String,
+    /// Hash over everything else in the request.
+    pub request_hash: String,
+    /// What it rests on.
+    pub evidence: Option<Evidence>,
+    /// Why, in the caller's words.
+    pub reason: String,
+    /// Whether to check everything and keep nothing.
+    pub validate_only: bool,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Managed {
+    /// The skill as it is now.
+    pub skill: SkillRecord,
+    /// For the model: terse, and terminal.
+    pub tool_text: String,
+    /// Whether a patch was applied although white space differed.
+    pub approximate: bool,
+}
+
+const MAX_REQUEST_ID_CHARS: usize = 128;
+const MAX_REASON_CHARS: usize = 500;
+
+impl Skills {
+    /// Applies one action, wholly or not at all.
+    pub async fn manage_skill(&self, actor: &Actor, request: &ManageRequest) -> Result<Managed, Error> {
+        check_fields(request)?;
+        let key = RequestKey {
+            scope: actor.request_scope(),
+            id: request.request_id.clone(),
+            hash: request.request_hash.clone(),
+        };
+        if let Some(first) = self.replay::<Managed>(actor, &key).await? {
+            return Ok(first);
+        }
+        check_evidence(actor, request.evidence.as_ref())?;
+        for _ in 0..TRIES {
+            let (mut change, managed) = match &request.action {
+                Manage::Create {
+                    content,
+                    category,
+                    in_team,
+                } => self.creation(actor, request, content, category, *in_team).await?,
+                action => self.change(actor, request, action).await?,
+            };
+            if request.validate_only {
+                return Ok(managed);
+            }
+            change.answer = Some((key.clone(), answer::encode(&managed)?));
+            match self.store.commit(change).await {
+                Ok(()) => return Ok(managed),
+                Err(CommitError::Answered(first)) => return read_answer(&first, &key),
+                Err(error) => {
+                    if let Some(error) = commit_error(error, actor, &managed.skill.full_name()) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(too_busy(&request.skill))
+    }
+
+    async fn creation(
+        &self,
+        actor: &Actor,
+        request: &ManageRequest,
+        content: &str,
+        category: &str,
+        in_team: bool,
+    ) -> Result<(Change, Managed), Error> {
+        self.seed_builtins(&actor.team).await?;
+        let mut violations = FieldViolations::new();
+        let name = violations.take("skill", parse_new_name(&request.skill));
+        let category = violations.take("create.category", Category::parse(category));
+        let scope = match (&actor.user, in_team) {
+            (_, true) => Some(Scope::Team),
+            (Some(user), false) => Some(Scope::User(user.clone())),
+            (None, false) => {
+                violations.add("create.scope", "must be the team, since the caller acts for no person");
+                None
+            }
+        };
+        violations.into_result()?;
+        let (Some(name), Some(mut category), Some(scope)) = (name, category, scope) else {
+            return Err(FieldViolations::one("skill", "is not valid").into());
+        };
+        let files = Files::from([(SkillPath::skill_md(), content.as_bytes().to_vec())]);
+        let wanted = name::full_name(&scope, &category, &name);
+        Self::pass_scope(actor, &scope, &wanted, "create")?;
+        let header = check_result(&self.settings, actor, &wanted, &name, &Files::new(), &files)?;
+        if category == Category::default() {
+            category = header.category.clone();
+        }
+        self.screen(actor, &Files::new(), &files)?;
+        self.check_room(actor, &scope, &category, &name).await?;
+        let uid = self.ids.new_id();
+        let revision = self.revision(actor, request, None, "create", &files).seal(&uid);
+        let record = SkillRecord {
+            team: actor.team.clone(),
+            uid,
+            scope,
+            name,
+            category,
+            provenance: Provenance::of_creation(actor.origin),
+            author: actor.user.clone(),
+            pinned: false,
+            protected: false,
+            state: State::Active,
+            version: 1,
+            revision: revision.id.clone(),
+            number: revision.number,
+            tree: revision.tree.clone(),
+            header: HeaderState::Read(header),
+            usage: Usage::default(),
+            created: revision.created,
+            updated: revision.created,
+        };
+        let tool_text = answer::created(&record);
+        let change = Change::of(record.clone(), None, Some((revision, files))).by(actor);
+        Ok((
+            change,
+            Managed {
+                skill: record,
+                tool_text,
+                approximate: false,
+            },
+        ))
+    }
+
+    /// Whether the scope has room for one more skill at this place.
+    async fn check_room(&self, actor: &Actor, scope: &Scope, category: &Category, name: &SkillId) -> Result<(), Error> {
+        let found = self.store.list(&actor.team, std::slice::from_ref(scope), false).await?;
+        let readable = found.iter().filter_map(|found| found.as_ref().ok()).collect::<Vec<_>>();
+        let existing = readable.iter().map(|record| (&record.category, &record.name));
+        let in_the_way = name::in_the_way(scope, category, name, existing);
+        if !in_the_way.is_empty() {
+            let skill = name::full_name(scope, category, name);
+            return Err(Error::SkillExists {
+                skill,
+                in_the_way: crate::skills::shorten(in_the_way),
+            });
+        }
+        let limit = self.settings.skills_per_scope;
+        if found.len() >= limit {
+            let what = format!("the number of skills in the scope {}", scope.label());
+            return Err(Error::LimitExceeded {
+                what,
+                limit,
+                actual: found.len() + 1,
+            });
+        }
+        Ok(())
+    }
+
+    async fn change(
+        &self,
+        actor: &Actor,
+        request: &ManageRequest,
+        action: &Manage,
+    ) -> Result<(Change, Managed), Error> {
+        let record = self.resolve_active(actor, &request.skill).await?;
+        let ruling = Self::pass_gates(actor, &record, draft::gate_action(action))?;
+        self.check_read(actor, &record, &request.base_revision).await?;
+        if let Manage::Delete { absorbed_into } = action {
+            return self
+                .removal(actor, request, &record, absorbed_into.as_deref(), ruling)
+                .await;
+        }
+        let (_, before) = self.load(&record).await?;
+        let Draft {
+            files,
+            approximate,
+            note,
+        } = draft::draw(&record, &before, action)?;
+        let full_name = record.full_name();
+        check_result(&self.settings, actor, &full_name, &record.name, &before, &files)?;
+        self.screen(actor, &before, &files)?;
+        let name = draft::gate_action(action).as_str();
+        let revision = self
+            .revision(actor, request, Some(&record), name, &files)
+            .seal(&record.uid);
+        let mut next = record.after(&revision, &files);
+        let tool_text = answer::changed(&next, &note);
+        let mut change = Change::of(next.clone(), Some(record.version), Some((revision, files))).by(actor);
+        change.is_patch = true;
+        next.usage.patches += 1;
+        next.usage.last_patched = Some(next.updated);
+        Ok((
+            change,
+            Managed {
+                skill: next,
+                tool_text,
+                approximate,
+            },
+        ))
+    }
+
+    /// A deletion: always a revision, always restorable (`S-13`, `S-16`).
+    async fn removal(
+        &self,
+        actor: &Actor,
+        request: &ManageRequest,
+        record: &SkillRecord,
+        absorbed_into: Option<&str>,
+        ruling: Ruling,
+    ) -> Result<(Change, Managed), Error> {
+        let said = self.absorption(actor, record, absorbed_into).await?;
+        if let Err(gate) = gate::absorption(actor.origin, said) {
+            return Err(refused(actor, record.full_name(), "delete", gate));
+        }
+        let deleted = ruling == Ruling::Allow;
+        let action = if deleted { Action::Delete } else { Action::Archive };
+        let into = absorbed_into.unwrap_or("").trim();
+        let (change, next) = self.set_aside(actor, request, record, action, into).await?;
+        let tool_text = answer::removed(&next, deleted);
+        Ok((
+            change,
+            Managed {
+                skill: next,
+                tool_text,
+                approximate: false,
+            },
+        ))
+    }
+
+    async fn absorption(&self, actor: &Actor, record: &SkillRecord, said: Option<&str>) -> Result<Absorption, Error> {
+        match said.map(str::trim) {
+            None => Ok(Absorption::NotGiven),
+            Some("") => Ok(Absorption::Pruned),
+            Some(umbrella) => match self.resolve_active(actor, umbrella).await {
+                Ok(umbrella) if umbrella.uid != record.uid => Ok(Absorption::Into),
+                Err(Error::Store(fault)) => Err(fault.into()),
+                Err(ambiguous @ Error::SkillAmbiguous { .. }) => Err(ambiguous),
+                Ok(_) | Err(_) => Ok(Absorption::IntoNothing),
+            },
+        }
+    }
+
+    /// The change that archives a skill, as a revision with the same files.
+    pub(crate) async fn set_aside(
+        &self,
+        actor: &Actor,
+        request: &ManageRequest,
+        record: &SkillRecord,
+        action: Action,
+        absorbed_into: &str,
+    ) -> Result<(Change, SkillRecord), Error> {
+        let (_, files) = self.load(record).await?;
+        let revision = self
+            .revision(actor, request, Some(record), action.as_str(), &files)
+            .seal(&record.uid);
+        let archival = Archival {
+            at: revision.created,
+            origin: actor.origin,
+            deleted: action == Action::Delete,
+            absorbed_into: absorbed_into.to_owned(),
+        };
+        let next = SkillRecord {
+            state: State::Archived(archival),
+            ..record.after(&revision, &files)
+        };
+        Ok((
+            Change::of(next.clone(), Some(record.version), Some((revision, files))).by(actor),
+            next,
+        ))
+    }
+
+    /// Read before write (`S-12`): an agent goes by the revision that it has seen in this session or job; everyone
+    /// goes by the one they name.
+    pub(crate) async fn check_read(&self, actor: &Actor, record: &SkillRecord, base: &str) -> Result<(), Error> {
+        let stale = |expected: &str| Error::StaleRevision {
+            skill: record.full_name(),
+            expected: short(expected),
+            current: short(&record.revision),
+        };
+        if let Some(reader) = actor.reader() {
+            match self.store.last_read(&actor.team, &reader, &record.uid).await? {
+                None => {
+                    return Err(Error::NotRead {
+                        skill: record.full_name(),
+                        reader: reader.kind(),
+                    });
+                }
+                Some(read) if read != record.revision => return Err(stale(&read)),
+                Some(_) => {}
+            }
+        }
+        if base.is_empty() || base == record.revision {
+            Ok(())
+        } else {
+            Err(stale(base))
+        }
+    }
+
+    fn screen(&self, actor: &Actor, before: &Files, after: &Files) -> Result<(), Error> {
+        let is_screened = actor.is_agent && self.settings.guard_agent_created;
+        if is_screened {
+            screen::writing(actor.origin, before, after)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn revision<'a>(
+        &self,
+        actor: &Actor,
+        request: &ManageRequest,
+        parent: Option<&'a SkillRecord>,
+        action: &'a str,
+        files: &'a Files,
+    ) -> NewRevision<'a> {
+        let evidence = request.evidence.as_slice();
+        NewRevision {
+            parent,
+            action,
+            files,
+            by: actor.authorship(&request.reason, evidence),
+            restored_from: None,
+            created: self.clock.now(),
+        }
+    }
+}
+
+/// A revision as people and models read it.
+pub(crate) fn short(revision: &str) -> String {
+    revision.chars().take(12).collect()
+}
+
+fn check_fields(request: &ManageRequest) -> Result<(), Error> {
+    let mut violations = FieldViolations::new();
+    check_request_id(&mut violations, &request.request_id);
+    if request.skill.trim().is_empty() {
+        violations.add("skill", "must name the skill");
+    }
+    if request.reason.chars().count() > MAX_REASON_CHARS {
+        violations.add("reason", format!("must have at most {MAX_REASON_CHARS} characters"));
+    }
+    draft::check_fields(&mut violations, &request.action);
+    Ok(violations.into_result()?)
+}
+
+pub(crate) fn check_request_id(violations: &mut FieldViolations, id: &str) {
+    if id.is_empty() || id.chars().count() > MAX_REQUEST_ID_CHARS {
+        violations.add(
+            "request_id",
+            format!("must have 1 to {MAX_REQUEST_ID_CHARS} characters"),
+        );
+    }
+}
+
+/// A review cites spans of the session that it looks at, and they are not outsiders' words alone (`L-6`).
+fn check_evidence(actor: &Actor, evidence: Option<&Evidence>) -> Result<(), Error> {
+    let is_trusted = |evidence: &Evidence| evidence.integrity.is_some_and(|level| level >= Integrity::Workspace);
+    match (actor.origin, evidence) {
+        (Origin::Review, None) => Err(Error::EvidenceRequired),
+        (Origin::Review, Some(evidence)) => {
+            let own_session = actor
+                .session
+                .as_ref()
+                .map(|session| format!("teams/{}/sessions/{session}", actor.team));
+            let is_own = own_session.is_none_or(|own| own == evidence.session);
+            if evidence.spans.is_empty() || !is_own {
+                return Err(Error::EvidenceRequired);
+            }
+            if is_trusted(evidence) {
+                Ok(())
+            } else {
+                Err(Error::EvidenceUntrusted)
+            }
+        }
+        (Origin::Curation, Some(evidence)) if !is_trusted(evidence) => Err(Error::EvidenceUntrusted),
+        _ => Ok(()),
+    }
+}
