@@ -4,3 +4,8 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod error;
+pub mod session;
+pub mod turn;
+
+pub use error::Error;
