@@ -93,7 +93,7 @@ static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| SHAPES.iter().map(|shape| s
     reason = "the patterns are constants, and every test of this module builds them"
 )]
 fn set(shapes: &[Shape]) -> RegexSet {
-    RegexSet::new(shapes.iter().map(|shape| shape.pattern)).expect("valid patterns")
+    RegexSet::new(shapes.iter().map(|shape| with_ascii_words(shape.pattern))).expect("valid patterns")
 }
 
 #[expect(
@@ -101,7 +101,12 @@ fn set(shapes: &[Shape]) -> RegexSet {
     reason = "the patterns are constants, and every test of this module builds them"
 )]
 fn single(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a valid pattern")
+    Regex::new(&with_ascii_words(pattern)).expect("a valid pattern")
+}
+
+/// Unicode word boundaries would force the slow engine on every text that is not plain ASCII.
+fn with_ascii_words(pattern: &str) -> String {
+    pattern.replace(r"\b", r"(?-u:\b)")
 }
 
 /// Finds credentials. In reading order, without overlaps; `rule` is the kind of credential.
