@@ -84,10 +84,31 @@ impl Due {
     }
 }
 
-/// Whether a turn may make a review due: delivered, not interrupted, not switched off, and a person's own session
-/// (`T-5`).
-pub fn may_be_reviewed(has_final_answer: bool, interrupted: bool, skip_review: bool, foreground: bool) -> bool {
-    has_final_answer && !interrupted && !skip_review && foreground
+/// How a turn ended, as far as reviews care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// The person has a whole answer.
+    Delivered,
+    /// It was interrupted.
+    Interrupted,
+    /// It ended without an answer.
+    Unanswered,
+}
+
+/// What kind of session a turn belongs to, as far as reviews care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionKind {
+    /// A person's own session.
+    Foreground,
+    /// A person's own session that asked not to be reviewed.
+    SkipsReview,
+    /// A review, a curation, a delegate's or a scheduled session.
+    Automatic,
+}
+
+/// Whether a turn may make a review due: delivered, and in a person's own session that permits it (`T-5`).
+pub fn may_be_reviewed(end: TurnEnd, session: SessionKind) -> bool {
+    end == TurnEnd::Delivered && session == SessionKind::Foreground
 }
 
 /// The counters after a turn, and what became due. A turn that cannot be reviewed still counts, so that the next one that
@@ -218,8 +239,15 @@ mod tests {
                 skills: true
             }
         );
-        assert!(may_be_reviewed(true, false, false, true));
-        assert!(!may_be_reviewed(true, true, false, true) && !may_be_reviewed(true, false, false, false));
+        assert!(may_be_reviewed(TurnEnd::Delivered, SessionKind::Foreground));
+        for (end, session) in [
+            (TurnEnd::Interrupted, SessionKind::Foreground),
+            (TurnEnd::Unanswered, SessionKind::Foreground),
+            (TurnEnd::Delivered, SessionKind::SkipsReview),
+            (TurnEnd::Delivered, SessionKind::Automatic),
+        ] {
+            assert!(!may_be_reviewed(end, session));
+        }
     }
 
     #[test]

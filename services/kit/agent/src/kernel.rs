@@ -9,17 +9,19 @@
 
 mod arguments;
 mod dispatching;
+mod outcome;
 mod pairing;
 mod ports;
 mod run;
 mod table;
 
+pub use outcome::{Budget, Conversation, Ended, KernelError, Outcome, PortError, Progress, Settings, Spent};
 pub use pairing::{Orphans, close_open_calls, open_calls, pairing};
 pub use ports::{
     AnswerEnd, CallRequest, CallingMessage, DeltaSink, Dispatch, Dispatched, Event, Events, FinalMessage, ModelPort,
     Ports, ProviderPort, ResultKind, Steering, StepRef, ToolOutput, ToolResult, Transcript,
 };
-pub use run::{Budget, Conversation, Ended, KernelError, Outcome, PortError, Progress, Settings, Spent, run};
+pub use run::run;
 
 /// Rough size in tokens of text that no tokenizer has seen: four ASCII characters to a token, one of any other script.
 pub fn estimate_tokens(text: &str) -> u64 {

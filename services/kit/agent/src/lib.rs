@@ -6,5 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod counters;
+pub mod digest;
 pub mod kernel;
 pub mod prompt;
+pub mod review;

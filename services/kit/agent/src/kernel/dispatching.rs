@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use steward_model::{FinishReason, ToolCall};
 
 use super::arguments::{Arguments, judge};
+use super::outcome::PortError;
 use super::ports::{CallRequest, Dispatched, Event, Ports, ResultKind, ToolResult};
-use super::run::PortError;
 use super::table::{ToolTable, storable_name};
 
 /// A call after judgement: what to store, and what to run or to answer instead.
@@ -160,20 +160,25 @@ fn shown(ports: &Ports, result: ToolResult) -> ToolResult {
     result
 }
 
+/// Requests of one lane with their positions, in the model's order.
+type Lane = Vec<(usize, CallRequest)>;
+
 /// Groups the requests by lane; a request without one is a lane of its own.
-fn lanes(ports: &Ports, requests: Vec<(usize, CallRequest)>) -> Vec<Vec<(usize, CallRequest)>> {
-    let mut lanes: Vec<(Option<String>, Vec<(usize, CallRequest)>)> = Vec::new();
+fn lanes(ports: &Ports, requests: Lane) -> Vec<Lane> {
+    let (mut names, mut lanes): (Vec<Option<String>>, Vec<Lane>) = (Vec::new(), Vec::new());
     for request in requests {
         let name = ports.dispatch.lane(&request.1);
-        match lanes.iter_mut().find(|(lane, _)| name.is_some() && *lane == name) {
-            Some((_, members)) => members.push(request),
-            None => lanes.push((name, vec![request])),
+        if let Some(lane) = names.iter().position(|lane| name.is_some() && *lane == name) {
+            lanes[lane].push(request);
+        } else {
+            names.push(name);
+            lanes.push(vec![request]);
         }
     }
-    lanes.into_iter().map(|(_, members)| members).collect()
+    lanes
 }
 
-fn in_order(ports: &Ports, lane: Vec<(usize, CallRequest)>) -> BoxStream<'_, (usize, Result<Dispatched, PortError>)> {
+fn in_order(ports: &Ports, lane: Lane) -> BoxStream<'_, (usize, Result<Dispatched, PortError>)> {
     let run = move |(position, request): (usize, CallRequest)| async move {
         (position, ports.dispatch.dispatch(&request).await)
     };

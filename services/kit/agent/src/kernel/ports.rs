@@ -1,6 +1,5 @@
 //! What the kernel needs from whoever runs it.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use steward_base::{Integrity, Span, SpanOrigin};
 use steward_model::{Delta, ModelError, ModelRequest, Provider, Reply, ToolCall, Usage, collect};
 use tokio_util::sync::CancellationToken;
 
-use super::run::{PortError, Progress};
+use super::outcome::{PortError, Progress};
 
 /// Which model call of a turn this is. The pair is the same when the turn is run again from the same history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -323,16 +322,5 @@ impl fmt::Debug for Ports {
         f.debug_struct("Ports")
             .field("interrupted", &self.interrupt.is_cancelled())
             .finish_non_exhaustive()
-    }
-}
-
-impl Progress {
-    /// Whether a tool of this name was called in the turn.
-    pub fn called(&self, tool: &str) -> bool {
-        self.tools_called.contains(tool)
-    }
-
-    pub(super) fn names(calls: &[ToolCall]) -> BTreeSet<String> {
-        calls.iter().map(|call| call.name.clone()).collect()
     }
 }

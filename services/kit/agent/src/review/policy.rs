@@ -1,0 +1,110 @@
+//! Which calls of a review are let through (`R-4`). The tool list on the wire is the parent's; this is where it is
+//! narrowed.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::kernel::CallRequest;
+
+use super::evidence::{Basis, Evidence, check, refusal};
+use super::rubric::Kinds;
+use super::spans::SpanTable;
+
+/// Writes that one review may make.
+pub const MAX_WRITES: u32 = 3;
+
+/// What a call is let through as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// It reads.
+    Read,
+    /// It writes, on this evidence; it has taken one of the review's writes. [`ReviewPolicy::refund`] gives it back when
+    /// the store refuses it.
+    Write(Evidence),
+}
+
+/// The dispatch table of one review, with its count of writes.
+#[derive(Debug)]
+pub struct ReviewPolicy {
+    kinds: Kinds,
+    memory_on: bool,
+    spans: SpanTable,
+    writes: AtomicU32,
+}
+
+impl ReviewPolicy {
+    /// The table for a review of these kinds; `memory_on` says whether the session uses memory at all.
+    pub fn new(kinds: Kinds, memory_on: bool, spans: SpanTable) -> Self {
+        Self {
+            kinds,
+            memory_on,
+            spans,
+            writes: AtomicU32::new(0),
+        }
+    }
+
+    /// Judges a call.
+    ///
+    /// # Errors
+    /// The text to give to the model; it says not to try again where trying again cannot help.
+    pub fn admit(&self, call: &CallRequest) -> Result<Admission, String> {
+        match call.call.name.as_str() {
+            "skills_list" | "skill_view" | "session_search" => Ok(Admission::Read),
+            "skill_manage" => self.admit_write(call),
+            "memory" if self.kinds.memory() && self.memory_on => self.admit_write(call),
+            name => Err(format!(
+                "{name} is not available in a review. This is final: do not call it again and do not look for another \
+                 way to the same effect. You may call {}.",
+                self.permitted()
+            )),
+        }
+    }
+
+    /// Gives a write back that the store refused.
+    pub fn refund(&self) {
+        // Never below zero, whatever the caller does.
+        let less = |count: u32| count.checked_sub(1);
+        let _ = self.writes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+    }
+
+    fn permitted(&self) -> &'static str {
+        if self.kinds.memory() && self.memory_on {
+            "memory, skills_list, skill_view, skill_manage, session_search"
+        } else {
+            "skills_list, skill_view, skill_manage, session_search"
+        }
+    }
+
+    fn admit_write(&self, call: &CallRequest) -> Result<Admission, String> {
+        let evidence = check(&call.arguments, &self.spans)?;
+        if evidence.basis == Basis::SeenOnce && !is_observation(call) {
+            return Err(refusal(
+                "what was seen once may only be kept as a dated observation in a file under references/ of a skill",
+            ));
+        }
+        let more = |count: u32| (count < MAX_WRITES).then_some(count + 1);
+        match self.writes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more) {
+            Ok(_) => Ok(Admission::Write(evidence)),
+            Err(_) => Err(refusal(
+                "this review has made its three writes; finish with the JSON object",
+            )),
+        }
+    }
+}
+
+/// A support file under `references/`.
+fn is_observation(call: &CallRequest) -> bool {
+    let text = |field: &str| {
+        call.arguments
+            .get(field)
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default()
+    };
+    let path = if text("path").is_empty() {
+        text("file_path")
+    } else {
+        text("path")
+    };
+    call.call.name == "skill_manage"
+        && path.starts_with("references/")
+        && matches!(text("action"), "write_file" | "patch")
+}
