@@ -34,7 +34,9 @@ pub use book::{Book, Limits, Refusals};
 pub use edit::{Operation, Step};
 pub use entry::{Action, Basis, Entry, Evidence, Provenance, Revision};
 pub use error::Error;
-pub use memory::{ApplyRequest, EntryPage, Memory, RevertRequest, check_apply, check_reason, check_request_id};
+pub use memory::{
+    ApplyRequest, EntryPage, Memory, RevertRequest, check_apply, check_reason, check_rejection, check_request_id,
+};
 pub use memory_store::InMemoryMemoryStore;
 pub use owner::{Owner, StoreName, Target};
 pub use proposal::{Proposal, ProposalId, State, parse_proposal_name, proposal_name};

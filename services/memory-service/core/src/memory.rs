@@ -44,6 +44,14 @@ pub fn check_reason(reason: &str, violations: &mut FieldViolations) {
     }
 }
 
+/// Records what is wrong with the reason of a rejection: it must have 1 to 500 characters.
+pub fn check_rejection(reason: &str, violations: &mut FieldViolations) {
+    check_reason(reason, violations);
+    if reason.trim().is_empty() {
+        violations.add("reason", "must not be empty");
+    }
+}
+
 /// All that memory-service does.
 #[derive(Debug, Clone)]
 pub struct Memory {

@@ -4,7 +4,7 @@ use steward_base::names::{EntryId, TeamId, UserId};
 use steward_base::{Caller, FieldViolations, Timestamp};
 
 use super::list_proposals::visible_to;
-use super::{Memory, check_reason, decision, from_answer, to_answer};
+use super::{Memory, check_rejection, decision, from_answer, to_answer};
 use crate::access::{self, Act};
 use crate::answer::{Applied, Outcome};
 use crate::book::Limits;
@@ -41,10 +41,7 @@ impl Memory {
         reason: String,
     ) -> Result<Proposal, Error> {
         let mut violations = FieldViolations::new();
-        check_reason(&reason, &mut violations);
-        if reason.trim().is_empty() {
-            violations.add("reason", "must not be empty");
-        }
+        check_rejection(&reason, &mut violations);
         violations.into_result()?;
         self.decide(caller, team, id, State::Rejected, reason).await
     }

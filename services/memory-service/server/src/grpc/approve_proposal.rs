@@ -1,0 +1,21 @@
+//! `ApproveProposal`.
+
+use steward_memory_core::{Error, Memory, parse_proposal_name};
+use steward_proto::memory::v1 as pb;
+use tonic::{Request, Response, Status};
+
+use super::convert::proposal_to_pb;
+use super::fail;
+
+pub(super) async fn approve_proposal(
+    memory: &Memory,
+    request: Request<pb::ApproveProposalRequest>,
+) -> Result<Response<pb::ApproveProposalResponse>, Status> {
+    let caller = steward_grpc::caller(&request)?;
+    let (team, id) = parse_proposal_name(&request.get_ref().name)
+        .map_err(|problem| fail(Error::invalid("name", problem.to_string())))?;
+    let proposal = memory.approve_proposal(caller, &team, &id).await.map_err(fail)?;
+    Ok(Response::new(pb::ApproveProposalResponse {
+        proposal: Some(proposal_to_pb(&team, &proposal)),
+    }))
+}

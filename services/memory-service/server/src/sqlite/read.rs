@@ -1,0 +1,65 @@
+//! Reading books and histories.
+
+use sqlx::sqlite::SqliteConnection;
+use steward_base::names::EntryId;
+use steward_memory_core::{Book, Revision, StoreName};
+
+use super::rows::{EntryRow, RevisionRow};
+use super::{Failure, damaged};
+
+const ENTRIES: &str = "\
+SELECT e.created_at, r.entry, r.revision, r.action, r.content, r.written_at, r.author, r.origin, r.session, r.turn, r.job,
+       r.evidence_session, r.evidence_spans, r.basis, r.integrity, r.reason, r.approved_by
+FROM entries AS e
+JOIN revisions AS r USING (team, owner, target, entry, revision)
+WHERE e.team = ? AND e.owner = ? AND e.target = ?
+ORDER BY e.created_at, e.entry";
+
+const HISTORY: &str = "\
+SELECT entry, revision, action, content, written_at, author, origin, session, turn, job,
+       evidence_session, evidence_spans, basis, integrity, reason, approved_by
+FROM revisions
+WHERE team = ? AND owner = ? AND target = ? AND entry = ?
+ORDER BY revision";
+
+/// The book of a store; one that was never written to is empty. The caller sees to one view for both statements.
+pub(super) async fn book(connection: &mut SqliteConnection, store: &StoreName) -> Result<Book, Failure> {
+    let owner = store.owner.key();
+    let head: Option<(i64, String)> =
+        sqlx::query_as("SELECT revision, refusals FROM books WHERE team = ? AND owner = ? AND target = ?")
+            .bind(store.team.as_str())
+            .bind(&owner)
+            .bind(store.target.as_str())
+            .fetch_optional(&mut *connection)
+            .await?;
+    let Some((revision, refusals)) = head else {
+        return Ok(Book::default());
+    };
+    let rows: Vec<EntryRow> = sqlx::query_as(ENTRIES)
+        .bind(store.team.as_str())
+        .bind(&owner)
+        .bind(store.target.as_str())
+        .fetch_all(connection)
+        .await?;
+    Ok(Book {
+        revision: u64::try_from(revision).map_err(|_| damaged("book revision", &revision.to_string()))?,
+        refusals: serde_json::from_str(&refusals).map_err(|_| damaged("refusals", &refusals))?,
+        entries: rows.into_iter().map(EntryRow::into_entry).collect::<Result<_, _>>()?,
+    })
+}
+
+/// The history of an entry, oldest first.
+pub(super) async fn history(
+    connection: &mut SqliteConnection,
+    store: &StoreName,
+    entry: &EntryId,
+) -> Result<Vec<Revision>, Failure> {
+    let rows: Vec<RevisionRow> = sqlx::query_as(HISTORY)
+        .bind(store.team.as_str())
+        .bind(store.owner.key())
+        .bind(store.target.as_str())
+        .bind(entry.as_str())
+        .fetch_all(connection)
+        .await?;
+    rows.into_iter().map(RevisionRow::into_revision).collect()
+}

@@ -1,0 +1,118 @@
+//! Rows as the tables hold them, and the domain values that they stand for. A value that nothing ever wrote is damage and
+//! is reported as such, never guessed at.
+
+use sqlx::FromRow;
+use steward_base::names::{EntryId, SessionId, UserId};
+use steward_base::{Integrity, Origin, Timestamp};
+use steward_memory_core::{Action, Basis, Entry, Evidence, Provenance, Revision};
+
+use super::{Failure, damaged};
+
+/// A row of `revisions`, without its store.
+#[derive(Debug, FromRow)]
+pub(super) struct RevisionRow {
+    pub(super) entry: String,
+    pub(super) revision: i64,
+    pub(super) action: String,
+    pub(super) content: Option<String>,
+    pub(super) written_at: i64,
+    pub(super) author: Option<String>,
+    pub(super) origin: String,
+    pub(super) session: Option<String>,
+    pub(super) turn: Option<String>,
+    pub(super) job: Option<String>,
+    pub(super) evidence_session: Option<String>,
+    pub(super) evidence_spans: Option<String>,
+    pub(super) basis: Option<String>,
+    pub(super) integrity: Option<i64>,
+    pub(super) reason: String,
+    pub(super) approved_by: Option<String>,
+}
+
+/// A present entry: its latest revision and when the first one was written.
+#[derive(Debug, FromRow)]
+pub(super) struct EntryRow {
+    pub(super) created_at: i64,
+    #[sqlx(flatten)]
+    pub(super) latest: RevisionRow,
+}
+
+impl RevisionRow {
+    fn provenance(&self) -> Result<Provenance, Failure> {
+        Ok(Provenance {
+            author: user(self.author.as_deref())?,
+            origin: Origin::parse(&self.origin).ok_or_else(|| damaged("origin", &self.origin))?,
+            session: self.session.as_deref().map(session).transpose()?,
+            turn: self.turn.clone(),
+            job: self.job.clone(),
+            evidence: self.evidence()?,
+            reason: self.reason.clone(),
+            approved_by: user(self.approved_by.as_deref())?,
+        })
+    }
+
+    fn evidence(&self) -> Result<Option<Evidence>, Failure> {
+        let Some(cited) = &self.evidence_session else {
+            return Ok(None);
+        };
+        let spans = self.evidence_spans.as_deref().unwrap_or("[]");
+        let basis = self
+            .basis
+            .as_deref()
+            .map(|name| Basis::parse(name).ok_or_else(|| damaged("basis", name)));
+        let integrity = self.integrity.map(|level| {
+            let known = u8::try_from(level).ok().and_then(Integrity::from_level);
+            known.ok_or_else(|| damaged("integrity", &level.to_string()))
+        });
+        Ok(Some(Evidence {
+            session: session(cited)?,
+            spans: serde_json::from_str(spans).map_err(|_| damaged("evidence", spans))?,
+            basis: basis.transpose()?,
+            integrity: integrity.transpose()?,
+        }))
+    }
+
+    fn number(&self) -> Result<u32, Failure> {
+        u32::try_from(self.revision).map_err(|_| damaged("revision", &self.revision.to_string()))
+    }
+
+    pub(super) fn into_revision(self) -> Result<Revision, Failure> {
+        Ok(Revision {
+            entry: entry_id(&self.entry)?,
+            number: self.number()?,
+            action: Action::parse(&self.action).ok_or_else(|| damaged("action", &self.action))?,
+            at: Timestamp::from_micros(self.written_at),
+            provenance: self.provenance()?,
+            content: self.content,
+        })
+    }
+}
+
+impl EntryRow {
+    pub(super) fn into_entry(self) -> Result<Entry, Failure> {
+        let latest = self.latest;
+        Ok(Entry {
+            id: entry_id(&latest.entry)?,
+            revision: latest.number()?,
+            created: Timestamp::from_micros(self.created_at),
+            changed: Timestamp::from_micros(latest.written_at),
+            provenance: latest.provenance()?,
+            content: latest
+                .content
+                .ok_or_else(|| damaged("entry without text", &latest.entry))?,
+        })
+    }
+}
+
+fn entry_id(text: &str) -> Result<EntryId, Failure> {
+    EntryId::parse(text).map_err(|_| damaged("entry id", text))
+}
+
+fn session(text: &str) -> Result<SessionId, Failure> {
+    SessionId::parse(text).map_err(|_| damaged("session id", text))
+}
+
+pub(super) fn user(text: Option<&str>) -> Result<Option<UserId>, Failure> {
+    text.map(|text| UserId::parse(text).map_err(|_| damaged("user id", text)))
+        .transpose()
+}
