@@ -52,7 +52,7 @@ pub enum Refusal {
 
 /// Longest list of lines in an answer.
 pub const SHOWN_LINES: usize = 5;
-const SHOWN_CHARS: usize = 160;
+const SHOWN_CHARS: usize = 100;
 
 /// Replaces in `text`.
 pub fn apply(text: &str, wanted: Replacement<'_>) -> Result<Patched, Refusal> {

@@ -212,12 +212,19 @@ pub(crate) fn too_busy(skill: &str) -> Error {
     }
 }
 
-/// A list of names that is bounded in an answer.
+/// A list of names that is bounded in an answer: an error's text travels in a header.
 pub(crate) fn shorten(mut names: Vec<String>) -> Vec<String> {
     const SHOWN: usize = 10;
-    if names.len() > SHOWN {
-        let more = names.len() - SHOWN;
-        names.truncate(SHOWN);
+    const SHOWN_BYTES: usize = 1_000;
+    let mut bytes = 0;
+    let fitting = names.iter().take(SHOWN).take_while(|name| {
+        bytes += name.len();
+        bytes <= SHOWN_BYTES
+    });
+    let shown = fitting.count();
+    if names.len() > shown {
+        let more = names.len() - shown;
+        names.truncate(shown);
         names.push(format!("and {more} more"));
     }
     names

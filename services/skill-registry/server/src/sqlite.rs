@@ -1,0 +1,162 @@
+//! The skill store on SQLite: one file, `skills.db`, that only this service opens.
+//!
+//! SQL stands beside the function that runs it: [`read`] for what is asked, [`write`] for the one transaction per
+//! change, [`rows`] between columns and records. Rules are not here; the core decides before a change is handed over.
+
+mod read;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use sqlx::migrate::Migrator;
+use steward_base::names::{SkillId, TeamId};
+use steward_skill_core::error::StoreFault;
+use steward_skill_core::name::Scope;
+use steward_skill_core::record::{Files, Found, Revision};
+use steward_skill_core::store::{Change, CommitError, FirstAnswer, Purge, Reader, SkillStore, View};
+use steward_store::{Sqlite, SqliteOptions, StoreError};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+
+/// Skills in a SQLite database.
+#[derive(Debug, Clone)]
+pub(crate) struct SqliteSkillStore {
+    sqlite: Sqlite,
+}
+
+impl SqliteSkillStore {
+    /// Opens the database, making and migrating it as needed.
+    pub(crate) async fn open(path: &Path, readers: u32) -> Result<Self, StoreError> {
+        let options = SqliteOptions {
+            migrator: &MIGRATIONS,
+            readers,
+            on_connect: None,
+        };
+        Ok(Self {
+            sqlite: Sqlite::open(path, options).await?,
+        })
+    }
+
+    /// Closes it, with the log written back.
+    pub(crate) async fn close(&self) {
+        self.sqlite.close().await;
+    }
+}
+
+/// What a store error is to the rules.
+fn fault(operation: &'static str, error: StoreError) -> StoreFault {
+    match error {
+        StoreError::Unavailable { .. } | StoreError::Closed | StoreError::InUse { .. } => StoreFault::Unavailable {
+            source: Box::new(error),
+        },
+        StoreError::Full => StoreFault::Full,
+        StoreError::Damaged { .. } => StoreFault::Damaged {
+            what: "the database file".to_owned(),
+        },
+        StoreError::NewerSchema { .. }
+        | StoreError::Migration { .. }
+        | StoreError::Constraint { .. }
+        | StoreError::TargetExists { .. }
+        | StoreError::Panicked
+        | StoreError::Statement { .. } => StoreFault::Internal {
+            operation,
+            source: Box::new(error),
+        },
+    }
+}
+
+#[async_trait]
+impl SkillStore for SqliteSkillStore {
+    async fn first_answer(&self, team: &TeamId, scope: &str, id: &str) -> Result<Option<FirstAnswer>, StoreFault> {
+        let mut reader = self
+            .sqlite
+            .read()
+            .await
+            .map_err(|error| fault("look up an answer", error))?;
+        read::first_answer(&mut reader, team, scope, id)
+            .await
+            .map_err(|error| fault("look up an answer", error))
+    }
+
+    async fn list(&self, team: &TeamId, scopes: &[Scope], archived: bool) -> Result<Vec<Found>, StoreFault> {
+        let mut reader = self.sqlite.read().await.map_err(|error| fault("list skills", error))?;
+        read::list(&mut reader, team, scopes, archived)
+            .await
+            .map_err(|error| fault("list skills", error))
+    }
+
+    async fn named(&self, team: &TeamId, scopes: &[Scope], name: &SkillId) -> Result<Vec<Found>, StoreFault> {
+        let mut reader = self.sqlite.read().await.map_err(|error| fault("find a skill", error))?;
+        read::named(&mut reader, team, scopes, name)
+            .await
+            .map_err(|error| fault("find a skill", error))
+    }
+
+    async fn revisions(
+        &self,
+        team: &TeamId,
+        uid: &str,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<Revision>, StoreFault> {
+        let mut reader = self
+            .sqlite
+            .read()
+            .await
+            .map_err(|error| fault("list revisions", error))?;
+        read::revisions(&mut reader, team, uid, before, limit).await
+    }
+
+    async fn revision(&self, team: &TeamId, uid: &str, id: &str) -> Result<Option<Revision>, StoreFault> {
+        let mut reader = self
+            .sqlite
+            .read()
+            .await
+            .map_err(|error| fault("find a revision", error))?;
+        read::revision(&mut reader, team, uid, id).await
+    }
+
+    async fn files(&self, team: &TeamId, revision: &Revision) -> Result<Files, StoreFault> {
+        let mut reader = self.sqlite.read().await.map_err(|error| fault("read files", error))?;
+        read::files(&mut reader, team, revision).await
+    }
+
+    async fn last_read(&self, team: &TeamId, reader: &Reader, uid: &str) -> Result<Option<String>, StoreFault> {
+        let mut connection = self
+            .sqlite
+            .read()
+            .await
+            .map_err(|error| fault("look up a reading", error))?;
+        read::last_read(&mut connection, team, reader, uid)
+            .await
+            .map_err(|error| fault("look up a reading", error))
+    }
+
+    async fn record_view(&self, view: View) -> Result<(), StoreFault> {
+        let written = self
+            .sqlite
+            .write(move |connection| Box::pin(write::record_view(connection, view)))
+            .await;
+        written.map_err(|error| fault("count a view", error))
+    }
+
+    async fn commit(&self, change: Change) -> Result<(), CommitError> {
+        let written = self
+            .sqlite
+            .write(move |connection| Box::pin(write::commit(connection, change)))
+            .await;
+        written.map_err(write::Failure::into_commit_error)
+    }
+
+    async fn purge(&self, purge: Purge) -> Result<u64, CommitError> {
+        let written = self
+            .sqlite
+            .write(move |connection| Box::pin(write::purge(connection, purge)))
+            .await;
+        written.map_err(write::Failure::into_commit_error)
+    }
+}

@@ -1,0 +1,195 @@
+//! What is asked of the store.
+
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+use steward_base::names::{SkillId, TeamId};
+use steward_skill_core::error::StoreFault;
+use steward_skill_core::name::Scope;
+use steward_skill_core::record::{self, FileEntry, Files, Found, Revision};
+use steward_skill_core::store::{FirstAnswer, Reader};
+use steward_store::StoreError;
+
+use super::{fault, rows};
+
+pub(super) async fn first_answer(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    scope: &str,
+    id: &str,
+) -> Result<Option<FirstAnswer>, StoreError> {
+    let found: Option<(String, String)> =
+        sqlx::query_as("SELECT hash, answer FROM answers WHERE team = ? AND scope = ? AND id = ?")
+            .bind(team.as_str())
+            .bind(scope)
+            .bind(id)
+            .fetch_optional(connection)
+            .await?;
+    Ok(found.map(|(hash, answer)| FirstAnswer { hash, answer }))
+}
+
+fn nearest_first(scopes: &[Scope]) -> Vec<&Scope> {
+    let mut scopes = scopes.iter().collect::<Vec<_>>();
+    scopes.sort_by_key(|scope| scope.rank());
+    scopes
+}
+
+pub(super) async fn list(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    scopes: &[Scope],
+    archived: bool,
+) -> Result<Vec<Found>, StoreError> {
+    // One transaction, so that all scopes are seen in one state.
+    let mut transaction = connection.begin().await?;
+    let mut found = Vec::new();
+    for scope in nearest_first(scopes) {
+        let listed = sqlx::query(concat!(
+            "SELECT ",
+            rows::skill_columns!(),
+            " FROM skills WHERE team = ? AND scope = ? AND owner = ? AND archived = ? ORDER BY category, name, uid"
+        ))
+        .bind(team.as_str())
+        .bind(scope.label())
+        .bind(scope.owner())
+        .bind(i64::from(archived))
+        .fetch_all(&mut *transaction)
+        .await?;
+        found.extend(listed.iter().map(rows::skill));
+    }
+    transaction.commit().await?;
+    Ok(found)
+}
+
+pub(super) async fn named(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    scopes: &[Scope],
+    name: &SkillId,
+) -> Result<Vec<Found>, StoreError> {
+    let mut transaction = connection.begin().await?;
+    let mut found = Vec::new();
+    for scope in nearest_first(scopes) {
+        let listed = sqlx::query(concat!(
+            "SELECT ",
+            rows::skill_columns!(),
+            " FROM skills WHERE team = ? AND scope = ? AND owner = ? AND name = ? ORDER BY category, name, uid"
+        ))
+        .bind(team.as_str())
+        .bind(scope.label())
+        .bind(scope.owner())
+        .bind(name.as_str())
+        .fetch_all(&mut *transaction)
+        .await?;
+        found.extend(listed.iter().map(rows::skill));
+    }
+    transaction.commit().await?;
+    Ok(found)
+}
+
+pub(super) async fn revisions(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    uid: &str,
+    before: Option<u64>,
+    limit: u32,
+) -> Result<Vec<Revision>, StoreFault> {
+    let internal = |error: sqlx::Error| fault("list revisions", error.into());
+    let listed =
+        sqlx::query("SELECT * FROM revisions WHERE team = ? AND skill = ? AND number < ? ORDER BY number DESC LIMIT ?")
+            .bind(team.as_str())
+            .bind(uid)
+            .bind(before.map_or(i64::MAX, rows::signed))
+            .bind(i64::from(limit))
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(internal)?;
+    let mut revisions = Vec::with_capacity(listed.len());
+    for row in &listed {
+        revisions.push(with_files(connection, team, uid, row).await?);
+    }
+    Ok(revisions)
+}
+
+pub(super) async fn revision(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    uid: &str,
+    id: &str,
+) -> Result<Option<Revision>, StoreFault> {
+    let internal = |error: sqlx::Error| fault("find a revision", error.into());
+    let found = sqlx::query("SELECT * FROM revisions WHERE team = ? AND skill = ? AND id = ?")
+        .bind(team.as_str())
+        .bind(uid)
+        .bind(id)
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(internal)?;
+    match found {
+        Some(row) => Ok(Some(with_files(connection, team, uid, &row).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Revisions never change, so their files may be read in a statement of their own.
+async fn with_files(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    uid: &str,
+    row: &SqliteRow,
+) -> Result<Revision, StoreFault> {
+    let internal = |error: sqlx::Error| fault("list files", error.into());
+    let number = row.try_get::<i64, _>("number").map_err(internal)?;
+    let files = sqlx::query(
+        "SELECT path, sha256, size FROM revision_files WHERE team = ? AND skill = ? AND number = ? ORDER BY path",
+    )
+    .bind(team.as_str())
+    .bind(uid)
+    .bind(number)
+    .fetch_all(connection)
+    .await
+    .map_err(internal)?;
+    let files = files.iter().map(rows::file).collect::<Result<Vec<FileEntry>, _>>()?;
+    rows::revision(row, files)
+}
+
+pub(super) async fn files(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    revision: &Revision,
+) -> Result<Files, StoreFault> {
+    let internal = |error: sqlx::Error| fault("read files", error.into());
+    let mut files = Files::new();
+    for entry in &revision.files {
+        let bytes: Option<Vec<u8>> = sqlx::query_scalar("SELECT bytes FROM blobs WHERE team = ? AND sha256 = ?")
+            .bind(team.as_str())
+            .bind(&entry.sha256)
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(internal)?;
+        if let Some(bytes) = bytes {
+            files.insert(entry.path.clone(), bytes);
+        }
+    }
+    match record::verify(&files, &revision.files) {
+        Ok(()) => Ok(files),
+        Err(path) => Err(StoreFault::Damaged {
+            what: format!("{path} of revision {}", revision.id),
+        }),
+    }
+}
+
+pub(super) async fn last_read(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    reader: &Reader,
+    uid: &str,
+) -> Result<Option<String>, StoreError> {
+    Ok(
+        sqlx::query_scalar("SELECT revision FROM reads WHERE team = ? AND reader = ? AND skill = ?")
+            .bind(team.as_str())
+            .bind(reader.key())
+            .bind(uid)
+            .fetch_optional(connection)
+            .await?,
+    )
+}

@@ -1,0 +1,181 @@
+use std::sync::Arc;
+
+use steward_base::names::TeamId;
+use steward_skill_core::manage_skill::{Manage, ManageRequest};
+use steward_skill_core::store::contract;
+use steward_skill_core::{Actor, Settings, Skills};
+use steward_testkit::{MockClock, SeqIds, TempDir};
+
+use super::*;
+
+async fn open(folder: &TempDir, name: &str) -> SqliteSkillStore {
+    SqliteSkillStore::open(&folder.path().join(name), 2).await.unwrap()
+}
+
+#[tokio::test]
+async fn it_fulfils_the_contract() {
+    let folder = TempDir::new("skill-contract");
+    let next = std::cell::Cell::new(0);
+    contract::check(|| {
+        next.set(next.get() + 1);
+        let name = format!("skills-{}.db", next.get());
+        let folder = &folder;
+        async move { open(folder, &name).await }
+    })
+    .await;
+}
+
+fn person() -> Actor {
+    Actor {
+        team: TeamId::parse("red").unwrap(),
+        user: steward_base::names::UserId::parse("ann").ok(),
+        role: steward_base::Role::Member,
+        origin: steward_base::Origin::Foreground,
+        session: None,
+        turn: None,
+        job: None,
+        is_agent: false,
+        token_id: "t".to_owned(),
+    }
+}
+
+fn skills(store: &SqliteSkillStore) -> Arc<Skills> {
+    let clock = Arc::new(MockClock::default());
+    Arc::new(Skills::new(
+        Arc::new(store.clone()),
+        clock,
+        Arc::new(SeqIds::new()),
+        Settings::default(),
+    ))
+}
+
+fn request(id: &str, skill: &str, action: Manage) -> ManageRequest {
+    ManageRequest {
+        skill: skill.to_owned(),
+        action,
+        base_revision: String::new(),
+        request_id: id.to_owned(),
+        request_hash: id.to_owned(),
+        evidence: None,
+        reason: String::new(),
+        validate_only: false,
+    }
+}
+
+fn create(name: &str) -> Manage {
+    let content = format!("---\nname: {name}\ndescription: Do {name}\n---\nSteps.\n");
+    Manage::Create {
+        content,
+        category: String::new(),
+        in_team: false,
+    }
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_restart() {
+    let folder = TempDir::new("skill-restart");
+    let store = open(&folder, "skills.db").await;
+    let made = skills(&store)
+        .manage_skill(&person(), &request("r1", "one", create("one")))
+        .await
+        .unwrap();
+    store.close().await;
+    let store = open(&folder, "skills.db").await;
+    let again = skills(&store);
+    assert_eq!(
+        again
+            .manage_skill(&person(), &request("r1", "one", create("one")))
+            .await
+            .unwrap(),
+        made
+    );
+    assert_eq!(
+        again
+            .view_skill(&person(), "one", "")
+            .await
+            .unwrap()
+            .content
+            .lines()
+            .last(),
+        Some("Steps.")
+    );
+}
+
+#[tokio::test]
+async fn concurrent_changes_of_one_skill_all_survive() {
+    let folder = TempDir::new("skill-concurrent");
+    let store = open(&folder, "skills.db").await;
+    let skills = skills(&store);
+    skills
+        .manage_skill(&person(), &request("r0", "one", create("one")))
+        .await
+        .unwrap();
+    let writes = (0..20).map(|index| {
+        let skills = Arc::clone(&skills);
+        async move {
+            let path = format!("references/{index}.md");
+            let write = request(
+                &path,
+                "one",
+                Manage::WriteFile {
+                    path: path.clone(),
+                    content: path.clone(),
+                },
+            );
+            let mut outcome = skills.manage_skill(&person(), &write).await;
+            // The rules give up after a few rounds in which others were quicker; that is an answer to act on.
+            while let Err(steward_skill_core::Error::StaleRevision { .. }) = outcome {
+                outcome = skills.manage_skill(&person(), &write).await;
+            }
+            outcome.unwrap()
+        }
+    });
+    futures::future::join_all(writes).await;
+    assert_eq!(skills.view_skill(&person(), "one", "").await.unwrap().files.len(), 21);
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_broken_and_hides_nothing() {
+    let folder = TempDir::new("skill-broken");
+    let store = open(&folder, "skills.db").await;
+    let skills = skills(&store);
+    for name in ["one", "two", "three"] {
+        skills
+            .manage_skill(&person(), &request(name, name, create(name)))
+            .await
+            .unwrap();
+    }
+    let damaged = store.sqlite.write(|connection| {
+        Box::pin(async move {
+            sqlx::query("UPDATE skills SET provenance = 'alien' WHERE name = 'two'")
+                .execute(&mut *connection)
+                .await?;
+            sqlx::query("UPDATE skills SET header = '{\"broken\":\"has no line\"}' WHERE name = 'three'")
+                .execute(connection)
+                .await?;
+            Ok::<_, StoreError>(())
+        })
+    });
+    damaged.await.unwrap();
+    let listed = skills
+        .list_skills(&person(), &steward_skill_core::list_skills::ListRequest::default())
+        .await
+        .unwrap();
+    assert!(listed.skills.iter().any(|skill| skill.name.as_str() == "one"));
+    assert_eq!(listed.broken.len(), 2, "{}", listed.tool_text);
+    let index = skills
+        .get_index(&person(), &steward_skill_core::index::Filter::default())
+        .await
+        .unwrap();
+    assert!(
+        index.text.contains("- one: ") && !index.text.contains("- two: "),
+        "{}",
+        index.text
+    );
+    let refused = request("r9", "two", Manage::Delete { absorbed_into: None });
+    let error = skills.manage_skill(&person(), &refused).await.unwrap_err();
+    assert!(
+        matches!(error, steward_skill_core::Error::RecordDamaged { .. }),
+        "{error}"
+    );
+}
