@@ -131,6 +131,36 @@ impl ModelError {
         matches!(self, Self::QuotaExhausted { .. })
     }
 
+    /// The error that a peer reported by its reason ([`Fault::reason`]); `None` for reasons that are not ours. What the
+    /// reason alone does not say is left at a neutral value.
+    pub fn from_reason(reason: &str, message: &str, retry_after: Option<Duration>) -> Option<Self> {
+        let message = presentable(message, None);
+        Some(match reason {
+            "MODEL_RATE_LIMITED" => Self::RateLimited { message, retry_after },
+            "MODEL_QUOTA_EXHAUSTED" => Self::QuotaExhausted { message },
+            "MODEL_CONTEXT_TOO_LONG" => Self::ContextTooLong { message },
+            "MODEL_CREDENTIAL_REFUSED" => Self::CredentialRefused { status: 0, message },
+            "MODEL_REQUEST_REJECTED" => Self::Rejected { status: 0, message },
+            "MODEL_OVERLOADED" => Self::Overloaded {
+                status: 0,
+                message,
+                retry_after,
+            },
+            "MODEL_UNREACHABLE" => Self::Unreachable { message },
+            "MODEL_TIMED_OUT" => Self::TimedOut,
+            "MODEL_ANSWER_BROKEN_OFF" => Self::BrokenOff,
+            "MODEL_ANSWER_UNREADABLE" => Self::Unreadable { what: message },
+            "MODEL_ANSWER_TOO_LARGE" => Self::TooLarge {
+                what: "the answer",
+                limit: 0,
+            },
+            "MODEL_ANSWER_EMPTY" => Self::Empty,
+            "MODEL_REQUEST_INVALID" => Self::InvalidRequest { what: message },
+            "MODEL_NOT_AVAILABLE" => Self::NotAvailable { what: message },
+            _ => return None,
+        })
+    }
+
     /// Classifies an HTTP error by status, `Retry-After` and what the body says (`T-10`).
     pub(crate) fn from_http(status: u16, retry_after: Option<Duration>, body: &str, key: Option<&Secret>) -> Self {
         let message = presentable(&spoken(body), key);
@@ -340,5 +370,29 @@ mod tests {
             of(serde_json::json!({"type": "invalid_request_error", "message": "no"})),
             "MODEL_REQUEST_REJECTED"
         );
+    }
+
+    #[test]
+    fn a_peers_reason_gives_the_class_back() {
+        for reason in [
+            "MODEL_RATE_LIMITED",
+            "MODEL_QUOTA_EXHAUSTED",
+            "MODEL_CONTEXT_TOO_LONG",
+            "MODEL_CREDENTIAL_REFUSED",
+            "MODEL_REQUEST_REJECTED",
+            "MODEL_OVERLOADED",
+            "MODEL_UNREACHABLE",
+            "MODEL_TIMED_OUT",
+            "MODEL_ANSWER_BROKEN_OFF",
+            "MODEL_ANSWER_UNREADABLE",
+            "MODEL_ANSWER_TOO_LARGE",
+            "MODEL_ANSWER_EMPTY",
+            "MODEL_REQUEST_INVALID",
+            "MODEL_NOT_AVAILABLE",
+        ] {
+            let error = ModelError::from_reason(reason, "x", None).expect(reason);
+            assert_eq!(error.reason(), reason);
+        }
+        assert_eq!(ModelError::from_reason("STALE_FENCE", "x", None), None);
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use steward_base::{ErrorKind, Fault};
+use steward_base::{ErrorKind, Fault, FieldViolation, ResourceRef};
 use steward_model::{Message, ModelError, ToolCall, ToolChoice, Usage};
 
 use super::pairing::Orphans;
@@ -151,8 +152,8 @@ pub enum KernelError {
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A store or a dispatcher cannot go on.
-    #[error("the run cannot go on")]
-    Port(#[source] PortError),
+    #[error(transparent)]
+    Port(PortError),
     /// The model keeps writing arguments that cannot be read.
     #[error("the model wrote unreadable arguments {times} times in a row")]
     MalformedArguments {
@@ -170,32 +171,53 @@ impl From<PortError> for KernelError {
     }
 }
 
+impl KernelError {
+    /// The error of a port or of the model, whose details are passed on as they are.
+    fn inner(&self) -> Option<&dyn Fault> {
+        match self {
+            Self::Model(error) => Some(error),
+            Self::Port(error) => Some(error.fault()),
+            Self::MalformedArguments { .. } | Self::Orphans(_) => None,
+        }
+    }
+}
+
 impl Fault for KernelError {
     fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Model(error) => error.kind(),
-            Self::Port(error) => error.fault().kind(),
-            Self::MalformedArguments { .. } => ErrorKind::Unavailable,
-            Self::Orphans(_) => ErrorKind::Internal,
-        }
+        let own = if matches!(self, Self::Orphans(_)) {
+            ErrorKind::Internal
+        } else {
+            ErrorKind::Unavailable
+        };
+        self.inner().map_or(own, Fault::kind)
     }
 
     fn reason(&self) -> &'static str {
-        match self {
-            Self::Model(error) => error.reason(),
-            Self::Port(error) => error.fault().reason(),
-            Self::MalformedArguments { .. } => "MODEL_ARGUMENTS_MALFORMED",
-            Self::Orphans(_) => "HISTORY_NOT_PAIRED",
-        }
+        let own = if matches!(self, Self::Orphans(_)) {
+            "HISTORY_NOT_PAIRED"
+        } else {
+            "MODEL_ARGUMENTS_MALFORMED"
+        };
+        self.inner().map_or(own, Fault::reason)
     }
 
     fn metadata(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Model(error) => error.metadata(),
-            Self::Port(error) => error.fault().metadata(),
             Self::MalformedArguments { times } => vec![("times", times.to_string())],
-            Self::Orphans(_) => Vec::new(),
+            Self::Model(_) | Self::Port(_) | Self::Orphans(_) => self.inner().map(Fault::metadata).unwrap_or_default(),
         }
+    }
+
+    fn violations(&self) -> &[FieldViolation] {
+        self.inner().map(Fault::violations).unwrap_or_default()
+    }
+
+    fn resource(&self) -> Option<ResourceRef> {
+        self.inner().and_then(Fault::resource)
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        self.inner().and_then(Fault::retry_after)
     }
 }
 

@@ -174,7 +174,7 @@ pub trait Dispatch: Send + Sync {
 }
 
 /// What a tool returned.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
     /// Text for the model.
     pub content: String,
@@ -232,7 +232,7 @@ pub enum ResultKind {
 }
 
 /// The one result of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// Id of the call.
     pub call_id: String,

@@ -373,6 +373,16 @@ async fn an_orphaned_history_is_never_sent() {
     assert!(rig.server.requests().is_empty());
 }
 
+#[tokio::test]
+async fn a_run_can_be_supervised_as_a_task_of_its_own() {
+    let rig = Rig::with([Reply::text("ok")]).await;
+    let (ports, settings) = (rig.ports(), rig.settings);
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move { run(&ports, &settings, conversation("go")).await });
+    let ended = tasks.join_next().await.expect("one task").expect("no panic");
+    assert_eq!(final_text(&ended), "ok");
+}
+
 #[test]
 fn the_estimate_counts_other_scripts_by_character() {
     assert_eq!(

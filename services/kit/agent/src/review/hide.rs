@@ -7,7 +7,9 @@
 use steward_base::{Integrity, Span, SpanOrigin};
 use steward_model::Message;
 
-use super::spans::{ReviewMessage, SpanTable, THRESHOLD, effective_spans, text_of};
+use crate::kernel::ToolOutput;
+
+use super::spans::{ReviewMessage, SpanTable, THRESHOLD, cover, effective_spans, text_of};
 
 const EXTERNAL: &str = "[hidden: text from outside]";
 const UNKNOWN_TOOL: &str = "[hidden: output of a tool of unknown standing]";
@@ -91,40 +93,79 @@ impl Hiding {
     /// The said text with each row of hidden spans replaced by one placeholder.
     fn mask(&mut self, message: &ReviewMessage) -> String {
         let mut text = String::new();
-        let mut row: Option<Span> = None;
-        for span in effective_spans(message) {
-            match text_of(message, &span) {
-                Some(words) if !is_hidden(&span) => {
-                    self.end_row(message, row.take(), &mut text);
+        for part in parts(&message.said, effective_spans(message)) {
+            match part {
+                Part::Shown(span, words) => {
                     self.spans.show(message, &span);
                     text.push_str(words);
                 }
-                // A label that cuts through a character is no label: its text stays hidden.
-                _ => {
-                    let merged = match row.take() {
-                        Some(before) => Span {
-                            end: span.end,
-                            integrity: before.integrity.min(span.integrity),
-                            ..before
-                        },
-                        None => span,
-                    };
-                    row = Some(merged);
+                Part::Hidden(row) => {
+                    self.influenced = true;
+                    self.spans.hide(message, &row);
+                    text.push_str(placeholder(&row));
                 }
             }
         }
-        self.end_row(message, row, &mut text);
         text
     }
+}
 
-    fn end_row(&mut self, message: &ReviewMessage, row: Option<Span>, text: &mut String) {
-        let Some(row) = row else { return };
-        self.influenced = true;
-        self.spans.hide(message, &row);
-        text.push_str(if row.integrity == Integrity::UnknownTool {
-            UNKNOWN_TOOL
-        } else {
-            EXTERNAL
-        });
+/// A tool's output during a review, with what came from outside hidden in the same way: a search finds old pages too.
+pub fn hide_output(output: ToolOutput) -> ToolOutput {
+    let unknown = SpanOrigin::Tool("unknown".to_owned());
+    let covering = cover(&output.content, &output.spans, &unknown, Integrity::UnknownTool);
+    if output.content.is_empty() || !covering.iter().any(is_hidden) {
+        return output;
+    }
+    let (mut content, mut spans) = (String::new(), Vec::new());
+    for part in parts(&output.content, covering) {
+        let (span, words) = match part {
+            Part::Shown(span, words) => (span, words),
+            Part::Hidden(row) => {
+                let words = placeholder(&row);
+                (row, words)
+            }
+        };
+        let start = u32::try_from(content.len()).unwrap_or(u32::MAX);
+        content.push_str(words);
+        let end = u32::try_from(content.len()).unwrap_or(u32::MAX);
+        spans.push(Span { start, end, ..span });
+    }
+    ToolOutput {
+        content,
+        is_error: output.is_error,
+        spans,
+    }
+}
+
+enum Part<'a> {
+    Shown(Span, &'a str),
+    Hidden(Span),
+}
+
+/// Cuts a text into what is shown and rows of what is not. A label that cuts through a character is no label: its text
+/// stays hidden.
+fn parts(text: &str, spans: Vec<Span>) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    for span in spans {
+        match text_of(text, &span) {
+            Some(words) if !is_hidden(&span) => parts.push(Part::Shown(span, words)),
+            Some(_) | None => match parts.last_mut() {
+                Some(Part::Hidden(row)) => {
+                    row.end = span.end;
+                    row.integrity = row.integrity.min(span.integrity);
+                }
+                _ => parts.push(Part::Hidden(span)),
+            },
+        }
+    }
+    parts
+}
+
+fn placeholder(row: &Span) -> &'static str {
+    if row.integrity == Integrity::UnknownTool {
+        UNKNOWN_TOOL
+    } else {
+        EXTERNAL
     }
 }

@@ -22,6 +22,24 @@ pub enum Admission {
     Write(Evidence),
 }
 
+/// Why a call is not let through. Either way nothing ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The tool is not for reviews; final.
+    NotPermitted(String),
+    /// The tool is, but not with these arguments, or not any more.
+    NotAccepted(String),
+}
+
+impl Refusal {
+    /// The text to give to the model.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::NotPermitted(text) | Self::NotAccepted(text) => text,
+        }
+    }
+}
+
 /// The dispatch table of one review, with its count of writes.
 #[derive(Debug)]
 pub struct ReviewPolicy {
@@ -45,17 +63,17 @@ impl ReviewPolicy {
     /// Judges a call.
     ///
     /// # Errors
-    /// The text to give to the model; it says not to try again where trying again cannot help.
-    pub fn admit(&self, call: &CallRequest) -> Result<Admission, String> {
+    /// Why not; the text says not to try again where trying again cannot help.
+    pub fn admit(&self, call: &CallRequest) -> Result<Admission, Refusal> {
         match call.call.name.as_str() {
             "skills_list" | "skill_view" | "session_search" => Ok(Admission::Read),
             "skill_manage" => self.admit_write(call),
             "memory" if self.kinds.memory() && self.memory_on => self.admit_write(call),
-            name => Err(format!(
+            name => Err(Refusal::NotPermitted(format!(
                 "{name} is not available in a review. This is final: do not call it again and do not look for another \
                  way to the same effect. You may call {}.",
                 self.permitted()
-            )),
+            ))),
         }
     }
 
@@ -74,20 +92,23 @@ impl ReviewPolicy {
         }
     }
 
-    fn admit_write(&self, call: &CallRequest) -> Result<Admission, String> {
-        let evidence = check(&call.arguments, &self.spans)?;
+    fn admit_write(&self, call: &CallRequest) -> Result<Admission, Refusal> {
+        let evidence = check(&call.arguments, &self.spans).map_err(Refusal::NotAccepted)?;
         if evidence.basis == Basis::SeenOnce && !is_observation(call) {
-            return Err(refusal(
-                "what was seen once may only be kept as a dated observation in a file under references/ of a skill",
-            ));
+            let why =
+                "what was seen once may only be kept as a dated observation in a file under references/ of a skill";
+            return Err(Refusal::NotAccepted(refusal(why)));
         }
         let more = |count: u32| (count < MAX_WRITES).then_some(count + 1);
-        match self.writes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more) {
-            Ok(_) => Ok(Admission::Write(evidence)),
-            Err(_) => Err(refusal(
-                "this review has made its three writes; finish with the JSON object",
-            )),
+        if self
+            .writes
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
+            .is_err()
+        {
+            let why = "this review has made its three writes; finish with the JSON object";
+            return Err(Refusal::NotAccepted(refusal(why)));
         }
+        Ok(Admission::Write(evidence))
     }
 }
 

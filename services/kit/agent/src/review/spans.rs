@@ -71,7 +71,7 @@ impl SpanTable {
     }
 
     pub(super) fn show(&mut self, message: &ReviewMessage, span: &Span) {
-        let words = text_of(message, span).unwrap_or_default();
+        let words = text_of(&message.said, span).unwrap_or_default();
         let mut parts = vec![cut(&words.replace(char::is_control, " "), OPENING_CHARACTERS)];
         if let Message::Assistant { tool_calls, .. } = &message.sent
             && !tool_calls.is_empty()
@@ -109,40 +109,43 @@ pub(super) fn effective_spans(message: &ReviewMessage) -> Vec<Span> {
         Message::Assistant { .. } => (SpanOrigin::Assistant, Integrity::Workspace),
         Message::Tool { name, .. } => (SpanOrigin::Tool(name.clone()), Integrity::UnknownTool),
     };
-    let length = u32::try_from(message.said.len()).unwrap_or(u32::MAX);
+    cover(&message.said, &message.spans, &origin, integrity)
+}
+
+/// `spans` in order, without overlaps, and with fillers where they leave something out.
+pub(super) fn cover(text: &str, spans: &[Span], origin: &SpanOrigin, integrity: Integrity) -> Vec<Span> {
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     let filler = |start: u32, end: u32| Span {
         start,
         end,
         origin: origin.clone(),
         integrity,
     };
-    let mut labelled: Vec<&Span> = message.spans.iter().filter(|span| span.start < span.end).collect();
+    let mut labelled: Vec<&Span> = spans.iter().filter(|span| span.start < span.end.min(length)).collect();
     labelled.sort_by_key(|span| (span.start, span.end));
-    let (mut spans, mut at) = (Vec::new(), 0);
+    let (mut covering, mut at) = (Vec::new(), 0);
     for span in labelled {
         if span.start > at {
-            spans.push(filler(at, span.start.min(length)));
+            covering.push(filler(at, span.start));
         }
         if span.end > at {
-            spans.push(Span {
+            covering.push(Span {
                 start: span.start.max(at),
                 end: span.end.min(length),
                 ..span.clone()
             });
-            at = span.end;
+            at = span.end.min(length);
         }
     }
-    if at < length || spans.is_empty() {
-        spans.push(filler(at.min(length), length));
+    if at < length || covering.is_empty() {
+        covering.push(filler(at, length));
     }
-    spans
+    covering
 }
 
 /// The words of a span; `None` when its borders do not lie between characters.
-pub(super) fn text_of<'a>(message: &'a ReviewMessage, span: &Span) -> Option<&'a str> {
-    message
-        .said
-        .get(usize::try_from(span.start).ok()?..usize::try_from(span.end).ok()?)
+pub(super) fn text_of<'a>(text: &'a str, span: &Span) -> Option<&'a str> {
+    text.get(usize::try_from(span.start).ok()?..usize::try_from(span.end).ok()?)
 }
 
 /// The label by which the rubric calls an origin.

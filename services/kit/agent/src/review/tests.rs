@@ -1,14 +1,15 @@
 //! Replay, hiding and the gates.
 
+mod gates;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use serde_json::json;
 use steward_base::{Integrity, Span, SpanOrigin};
 use steward_model::{Message, ToolCall, render};
 
 use super::*;
-use crate::kernel::{CallRequest, Conversation, pairing};
+use crate::kernel::{Conversation, pairing};
 
 fn person(id: &str, text: &str) -> ReviewMessage {
     let spans = vec![span(
@@ -270,107 +271,6 @@ proptest! {
         let two = built(&outside(&other_page, &other_quote, &other_page), kinds, model);
         prop_assert_eq!(bytes(&one.conversation), bytes(&two.conversation));
     }
-}
-
-fn call(name: &str, arguments: serde_json::Value) -> CallRequest {
-    let serde_json::Value::Object(arguments) = arguments else {
-        panic!("an object")
-    };
-    let text = serde_json::to_string(&arguments).expect("JSON");
-    let call = ToolCall {
-        id: "c".to_owned(),
-        name: name.to_owned(),
-        arguments: text,
-    };
-    CallRequest {
-        key: "job-1/0/0".to_owned(),
-        step: 0,
-        index: 0,
-        call,
-        arguments,
-    }
-}
-
-fn policy(kinds: Kinds) -> ReviewPolicy {
-    let spans = built(&outside("page", "quote", "after"), Kinds::Both, ReviewModel::Parent).spans;
-    ReviewPolicy::new(kinds, true, spans)
-}
-
-#[test]
-fn only_the_learning_tools_are_let_through_and_memory_only_when_due() {
-    let skills = policy(Kinds::Skills);
-    for name in ["skills_list", "skill_view", "session_search"] {
-        assert_eq!(skills.admit(&call(name, json!({}))), Ok(Admission::Read));
-    }
-    for name in ["memory", "shell", "delegate_task", "write_file"] {
-        let refusal = skills
-            .admit(&call(name, json!({"evidence": ["s1"], "basis": "stated"})))
-            .expect_err("refused");
-        assert!(refusal.contains("do not call it again"), "{refusal}");
-    }
-    let off = ReviewPolicy::new(Kinds::Memory, false, SpanTable::default());
-    assert!(off.admit(&call("memory", json!({}))).is_err());
-}
-
-#[test]
-fn a_write_needs_evidence_that_exists_is_visible_and_fits_its_basis() {
-    let policy = policy(Kinds::Both);
-    let write = |evidence: serde_json::Value, basis: &str| {
-        policy.admit(&call(
-            "memory",
-            json!({"action": "add", "evidence": evidence, "basis": basis}),
-        ))
-    };
-    let hidden = policy_hidden_id();
-    let refused = [
-        (json!([]), "stated", "cites no span"),
-        (json!("s1"), "stated", "cites no span"),
-        (json!(["s1", "s99"]), "stated", "not in the list of spans: s99"),
-        (json!([hidden]), "stated", "nothing but text from outside"),
-        (json!(["s1"]), "inferred", "only inferred"),
-        (json!(["s1"]), "because", "give its basis"),
-        (json!(["s3"]), "stated", "a person typed"),
-        (json!(["s1"]), "checked", "a tool's result"),
-        (json!(["s1"]), "seen_once", "references/"),
-    ];
-    for (evidence, basis, why) in refused {
-        let refusal = write(evidence, basis).expect_err(why);
-        assert!(refusal.contains(why), "{refusal}");
-    }
-    let Ok(Admission::Write(evidence)) = write(json!(["s1", "s1", hidden]), "stated") else {
-        panic!("accepted")
-    };
-    assert_eq!((evidence.spans.len(), evidence.integrity), (2, Integrity::External));
-    assert_eq!(evidence.spans[0].message_id, "m1");
-}
-
-fn policy_hidden_id() -> String {
-    let spans = built(&outside("page", "quote", "after"), Kinds::Both, ReviewModel::Parent).spans;
-    spans
-        .spans()
-        .iter()
-        .find(|span| span.hidden)
-        .expect("a hidden span")
-        .id
-        .clone()
-}
-
-#[test]
-fn three_writes_are_let_through_and_refused_ones_do_not_count() {
-    let policy = policy(Kinds::Both);
-    let write = call(
-        "skill_manage",
-        json!({"action": "patch", "evidence": ["s3"], "basis": "checked"}),
-    );
-    for _ in 0..3 {
-        assert!(policy.admit(&write).is_ok());
-    }
-    assert!(policy.admit(&write).expect_err("the fourth").contains("three writes"));
-    policy.refund();
-    assert!(policy.admit(&write).is_ok() && policy.admit(&write).is_err());
-    let note = json!({"action": "write_file", "path": "references/seen.md", "evidence": ["s1"], "basis": "seen_once"});
-    policy.refund();
-    assert!(policy.admit(&call("skill_manage", note)).is_ok());
 }
 
 #[test]

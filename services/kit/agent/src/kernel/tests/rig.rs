@@ -195,16 +195,19 @@ impl Rig {
         }
     }
 
-    pub(super) async fn run(&self, conversation: Conversation) -> Ended {
+    pub(super) fn ports(&self) -> Ports {
         let provider = OpenAiProvider::new(OpenAiConfig::new(self.server.base_url(), None)).expect("a provider");
-        let ports = Ports {
+        Ports {
             model: Arc::new(ProviderPort(provider)),
             transcript: Arc::clone(&self.record) as Arc<dyn Transcript>,
             dispatch: Arc::clone(&self.tools) as Arc<dyn Dispatch>,
             events: Arc::clone(&self.record) as Arc<dyn Events>,
             interrupt: self.interrupt.clone(),
-        };
-        super::super::run(&ports, &self.settings, conversation).await
+        }
+    }
+
+    pub(super) async fn run(&self, conversation: Conversation) -> Ended {
+        super::super::run(&self.ports(), &self.settings, conversation).await
     }
 
     pub(super) fn stored(&self) -> Vec<Stored> {
