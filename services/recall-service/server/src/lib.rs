@@ -1,1 +1,3 @@
-//! recall-service: configuration, gRPC, SQL and background work around its core.
+//! recall-service: configuration, gRPC and SQL around its core.
+
+mod sqlite;

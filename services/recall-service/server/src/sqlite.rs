@@ -1,0 +1,257 @@
+//! Sessions in SQLite: a file per team, rows and index in one transaction.
+//!
+//! Rules are not here; they are asked from inside the transaction. What is here is loading, writing and searching.
+
+mod answers;
+mod failure;
+mod index;
+mod messages;
+mod outbox;
+mod rows;
+mod search;
+mod sessions;
+mod teams;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use steward_base::Timestamp;
+use steward_base::names::{SessionId, TeamId};
+use steward_recall_core::append_messages::{Append, Appended};
+use steward_recall_core::create_session::NewSession;
+use steward_recall_core::lease::Grant;
+use steward_recall_core::message::Message;
+use steward_recall_core::search::{Hit, HitQuery, RecentQuery};
+use steward_recall_core::session::Session;
+use steward_recall_core::sessions::DueReviewRef;
+use steward_recall_core::store::{IntegrityReport, LeaseRequest, Mark, MessageRange, SessionList, SessionStore};
+use steward_recall_core::turn::{DueReview, Turn};
+use steward_recall_core::{Error, tokenizer as words};
+use steward_store::Sqlite;
+
+use failure::Failure;
+use outbox::TeamsWithDue;
+use teams::{Missing, Teams};
+
+/// All teams' sessions.
+#[derive(Debug)]
+pub(crate) struct SqliteSessionStore {
+    teams: Teams,
+    with_due: TeamsWithDue,
+}
+
+impl SqliteSessionStore {
+    /// Opens the folder, and looks into every file for due reviews that were left by an earlier process.
+    pub(crate) async fn open(folder: PathBuf, max_open: usize) -> Result<Self, Error> {
+        let store = Self { teams: Teams::new(folder, max_open), with_due: TeamsWithDue::default() };
+        for team in store.teams.known().await? {
+            if let Some(sqlite) = store.teams.get(&team, Missing::Leave).await? {
+                let mut reader = sqlite.read().await.map_err(Failure::from)?;
+                if !outbox::list(&mut reader, 1).await?.is_empty() {
+                    store.with_due.add(&team);
+                }
+            }
+        }
+        Ok(store)
+    }
+
+    /// Closes every file; later calls open them again.
+    pub(crate) async fn close(&self) {
+        self.teams.close().await;
+    }
+
+    async fn team(&self, team: &TeamId) -> Result<Option<Arc<Sqlite>>, Failure> {
+        self.teams.get(team, Missing::Leave).await
+    }
+
+    /// Changes the lease of a session in a transaction.
+    async fn change_lease<T: Send + 'static>(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        change: impl FnOnce(&mut Session) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let sqlite = self.team(team).await?.ok_or_else(|| sessions::missing(team, session))?;
+        let (team, session) = (team.clone(), session.clone());
+        let changed = sqlite.write(move |connection| {
+            Box::pin(async move {
+                let found = sessions::load(connection, &team, &session).await?;
+                let mut found = found.ok_or_else(|| sessions::missing(&team, &session))?;
+                let answer = change(&mut found)?;
+                sessions::save_lease(connection, &found).await?;
+                Ok::<_, Failure>(answer)
+            })
+        });
+        Ok(changed.await?)
+    }
+}
+
+#[async_trait]
+impl SessionStore for SqliteSessionStore {
+    async fn create_session(&self, new: NewSession, now: Timestamp) -> Result<Session, Error> {
+        let team = new.team.clone();
+        let sqlite = self.teams.get(&team, Missing::Create).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&team, &new.id))?;
+        let write = sqlite.write(move |connection| Box::pin(async move { sessions::create(connection, new, now).await }));
+        Ok(write.await?)
+    }
+
+    async fn session(&self, team: &TeamId, session: &SessionId) -> Result<Option<Session>, Error> {
+        let Some(sqlite) = self.team(team).await? else { return Ok(None) };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(sessions::load(&mut reader, team, session).await?)
+    }
+
+    async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error> {
+        let Some(sqlite) = self.team(&list.team).await? else { return Ok(Vec::new()) };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(sessions::list(&mut reader, list).await?)
+    }
+
+    async fn acquire_lease(&self, team: &TeamId, session: &SessionId, request: LeaseRequest) -> Result<Grant, Error> {
+        let acquire = move |found: &mut Session| {
+            let LeaseRequest { turn, holder, ttl, now } = request;
+            let expires = found.lease.acquire(&turn, &holder, ttl, now)?;
+            let interrupted_turn = found.open_turn.clone().filter(|open| *open != turn);
+            Ok(Grant { fence: found.lease.fence, expires, interrupted_turn })
+        };
+        self.change_lease(team, session, acquire).await
+    }
+
+    async fn renew_lease(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        fence: u64,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        self.change_lease(team, session, move |found| found.lease.renew(fence, ttl, now)).await
+    }
+
+    async fn release_lease(&self, team: &TeamId, session: &SessionId, fence: u64) -> Result<(), Error> {
+        let release = move |found: &mut Session| {
+            found.lease.release(fence);
+            Ok(())
+        };
+        self.change_lease(team, session, release).await
+    }
+
+    async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
+        let team = append.team.clone();
+        let sqlite = self.team(&team).await?.ok_or_else(|| sessions::missing(&team, &append.session))?;
+        let with_due = self.with_due.clone();
+        let write = sqlite.write(move |connection| {
+            Box::pin(async move {
+                let appended = messages::append(connection, append, now).await?;
+                if appended.due_review.is_some() {
+                    with_due.add(&team);
+                }
+                Ok::<_, Failure>(appended)
+            })
+        });
+        Ok(write.await?)
+    }
+
+    async fn messages(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        range: &MessageRange,
+    ) -> Result<Vec<Message>, Error> {
+        let Some(sqlite) = self.team(team).await? else { return Ok(Vec::new()) };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(messages::list(&mut reader, team, session, range).await?)
+    }
+
+    async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
+        let sqlite = self.team(team).await?.ok_or_else(|| sessions::missing(team, session))?;
+        let (team, session) = (team.clone(), session.clone());
+        let write = sqlite.write(move |connection| {
+            Box::pin(async move { messages::mark(connection, &team, &session, (from, to), mark).await })
+        });
+        Ok(write.await?)
+    }
+
+    async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {
+        let Some(sqlite) = self.team(team).await? else { return Ok(None) };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(messages::load_turn(&mut reader, team, session, turn).await?)
+    }
+
+    async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error> {
+        let mut due = Vec::new();
+        for team in self.with_due.all() {
+            let Some(sqlite) = self.team(&team).await? else { continue };
+            let mut reader = sqlite.read().await.map_err(Failure::from)?;
+            let found = outbox::list(&mut reader, limit).await?;
+            drop(reader);
+            if found.is_empty() {
+                forget_if_empty(&sqlite, &self.with_due, team).await?;
+            }
+            due.extend(found);
+        }
+        due.sort_by(|one, two| (one.created, &one.review.id).cmp(&(two.created, &two.review.id)));
+        due.truncate(limit as usize);
+        Ok(due)
+    }
+
+    async fn acknowledge(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error> {
+        let mut by_team: BTreeMap<TeamId, Vec<DueReviewRef>> = BTreeMap::new();
+        for review in reviews {
+            by_team.entry(review.team.clone()).or_default().push(review);
+        }
+        let mut removed = 0;
+        for (team, reviews) in by_team {
+            if let Some(sqlite) = self.team(&team).await? {
+                let write = sqlite.write(move |connection| {
+                    Box::pin(async move { outbox::acknowledge(connection, &reviews).await })
+                });
+                removed += write.await?;
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn check_integrity(&self, team: &TeamId, rebuild: bool) -> Result<IntegrityReport, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(IntegrityReport { tokenizer_version: words::VERSION, ..IntegrityReport::default() });
+        };
+        if rebuild {
+            index::rebuild(&sqlite).await?;
+        }
+        Ok(index::check(&sqlite).await?)
+    }
+
+    async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
+        let Some(sqlite) = self.team(&query.asker.team).await? else { return Ok(Vec::new()) };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(search::hits(&mut reader, query).await?)
+    }
+
+    async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {
+        let Some(sqlite) = self.team(&query.asker.team).await? else { return Ok(Vec::new()) };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(search::recent(&mut reader, query).await?)
+    }
+}
+
+/// Takes the team out of those with due reviews, unless one was committed meanwhile.
+async fn forget_if_empty(sqlite: &Sqlite, with_due: &TeamsWithDue, team: TeamId) -> Result<(), Failure> {
+    let with_due = with_due.clone();
+    let write = sqlite.write(move |connection| {
+        Box::pin(async move {
+            if outbox::list(connection, 1).await?.is_empty() {
+                with_due.remove(&team);
+            }
+            Ok::<_, Failure>(())
+        })
+    });
+    write.await
+}
