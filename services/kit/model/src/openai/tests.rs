@@ -133,11 +133,12 @@ async fn silence_ends_by_the_read_timeout() {
     let mut config = OpenAiConfig::new(server.base_url(), None);
     config.read_timeout = Duration::from_millis(50);
     let provider = OpenAiProvider::new(config).expect("a provider");
-    let stream = provider
-        .stream(request(vec![Message::user("hi")]))
-        .await
-        .expect("headers came");
-    assert_eq!(collect(stream, |_| {}).await, Err(ModelError::TimedOut));
+    // On a busy machine even the headers may be late; it is the same silence.
+    let outcome = match provider.stream(request(vec![Message::user("hi")])).await {
+        Ok(stream) => collect(stream, |_| {}).await,
+        Err(error) => Err(error),
+    };
+    assert_eq!(outcome, Err(ModelError::TimedOut));
 }
 
 #[tokio::test]
