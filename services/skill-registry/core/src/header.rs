@@ -240,6 +240,22 @@ fn item_name(item: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_skill_file_or_an_error(text in "(---\n)?[a-z:\\[\\]{}&*!|>'\"#\n -]{0,80}(---\n)?.{0,20}") {
+            if let Ok(header) = parse(&text) {
+                prop_assert!(!header.name.is_empty() && !header.description.is_empty());
+            }
+        }
+
+        #[test]
+        fn a_body_is_given_back_whole(body in "(.|\n|\r){0,80}") {
+            let text = format!("---\nname: x\ndescription: Do x\n---\n{body}");
+            prop_assert_eq!(split(&text).unwrap().body, body);
+        }
+    }
 
     const PLAIN: &str = "---\nname: pdf-merge\ndescription: Merge PDF files\n---\nUse qpdf.\n";
 

@@ -5,7 +5,7 @@ use steward_base::{FieldViolations, page};
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::index::{neutral, shown_name};
+use crate::index::{cut, neutral, shown_name};
 use crate::name::Category;
 use crate::record::{BrokenRecord, HeaderState, SkillRecord};
 use crate::screen;
@@ -48,6 +48,8 @@ pub struct Listed {
 
 const DEFAULT_PAGE: u32 = 200;
 const MAX_PAGE: u32 = 1_000;
+/// Longest description in the answer for the model, in characters: a page of them must stay readable (D-70).
+const MAX_SHOWN_CHARS: usize = 200;
 
 impl Skills {
     /// A page of the skills that the actor sees.
@@ -64,8 +66,15 @@ impl Skills {
         let after = page::decode(&bound, &request.page_token)?;
         self.seed_builtins(&actor.team).await?;
 
+        let found = self.store.list(&actor.team, &actor.scopes(), request.archived).await?;
+        // Names are shown in full where any namesake exists, listed here or not.
+        let everything = found
+            .iter()
+            .filter_map(|found| found.as_ref().ok())
+            .cloned()
+            .collect::<Vec<_>>();
         let (mut skills, mut broken) = (Vec::new(), Vec::new());
-        for found in self.store.list(&actor.team, &actor.scopes(), request.archived).await? {
+        for found in found {
             match found {
                 Err(record) => broken.push(Broken::Record(record)),
                 Ok(record) if !is_within(&record.category, &category) => {}
@@ -79,7 +88,6 @@ impl Skills {
             }
         }
         skills.sort_by_cached_key(sort_key);
-        let everything = skills.clone();
         if let Some(after) = &after {
             broken.clear();
             skills.retain(|record| sort_key(record) > *after);
@@ -163,7 +171,7 @@ fn tool_text(skills: &[SkillRecord], broken: &[Broken], everything: &[SkillRecor
         let name = shown_name(record, everything);
         let description = match screen::description(record.description()) {
             Some(category) => screen::marker(&category),
-            None => neutral(record.description()),
+            None => cut(&neutral(record.description()), MAX_SHOWN_CHARS),
         };
         let pinned = if record.pinned { ", pinned" } else { "" };
         let kind = format!("{}, {}{pinned}", record.scope.label(), record.provenance.as_str());
@@ -180,7 +188,7 @@ fn tool_text(skills: &[SkillRecord], broken: &[Broken], everything: &[SkillRecor
             Broken::Header(record, problem) => (record.full_name(), problem.as_str()),
             Broken::Record(record) => (neutral(&record.skill), "its record is damaged"),
         };
-        _ = write!(out, "\n- {name}: {}", neutral(problem));
+        _ = write!(out, "\n- {name}: {}", cut(&neutral(problem), MAX_SHOWN_CHARS));
     }
     out
 }

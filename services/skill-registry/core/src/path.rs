@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The file that makes a folder a skill.
 pub const SKILL_MD: &str = "SKILL.md";
@@ -110,9 +111,14 @@ impl SkillPath {
         if self == other {
             return false;
         }
-        let (mine, theirs) = (self.0.to_lowercase(), other.0.to_lowercase());
+        let (mine, theirs) = (folded(&self.0), folded(&other.0));
         mine == theirs || is_below(&mine, &theirs) || is_below(&theirs, &mine)
     }
+}
+
+/// What a file system that ignores case and composes characters takes the path for.
+fn folded(path: &str) -> String {
+    path.nfc().flat_map(char::to_lowercase).collect()
 }
 
 fn is_below(path: &str, folder: &str) -> bool {
@@ -234,6 +240,7 @@ mod tests {
     fn files_that_are_one_file_elsewhere_collide() {
         let path = |text: &str| SkillPath::parse(text).unwrap();
         assert!(path("references/A.md").collides_with(&path("references/a.md")));
+        assert!(path("references/\u{e9}.md").collides_with(&path("references/e\u{301}.md")));
         assert!(path("references/a").collides_with(&path("references/a/b.md")));
         assert!(!path("references/a").collides_with(&path("references/ab")));
         assert!(!path("references/a").collides_with(&path("references/a")));

@@ -3,6 +3,8 @@
 mod archive_skill;
 mod convert;
 mod diff_revisions;
+#[cfg(test)]
+mod error_contract;
 mod get_index;
 mod get_skill;
 mod list_revisions;
