@@ -1,0 +1,203 @@
+//! The dispatch table of a review (`R-4`): judged here, executed by the services, each answer journalled.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use steward_agent::kernel::{CallRequest, Dispatch, Dispatched, PortError, ToolOutput};
+use steward_agent::review::{
+    Admission, Basis as CitedBasis, Evidence as Cited, Refusal, ReviewPolicy, SpanRef, SpanTable, hide_output,
+};
+use steward_base::{Integrity, SpanOrigin};
+
+use super::Memo;
+use crate::error::Error;
+use crate::halt::Halt;
+use crate::ports::{CallRecord, Peers, ToolUse};
+use crate::problem::halt_on;
+use crate::review::{Basis, Evidence, Write, WriteResult};
+
+/// Reason of a write that the review's own rules refused.
+const POLICY: &str = "REVIEW_POLICY";
+
+pub(super) struct JournalledDispatch {
+    pub(super) policy: ReviewPolicy,
+    pub(super) spans: SpanTable,
+    /// Evidence never counts for more than this.
+    pub(super) ceiling: Integrity,
+    pub(super) peers: Arc<dyn Peers>,
+    pub(super) journal: Arc<Memo>,
+    pub(super) halt: Halt,
+}
+
+#[async_trait]
+impl Dispatch for JournalledDispatch {
+    async fn dispatch(&self, call: &CallRequest) -> Result<Dispatched, PortError> {
+        let _shield = self.halt.shield();
+        if let Some(record) = self.journal.answer(call) {
+            self.count_again(call, &record);
+            return Ok(done(record));
+        }
+        let record = match self.policy.admit(call) {
+            Err(Refusal::NotPermitted(text)) => return Ok(Dispatched::Denied(text)),
+            Err(Refusal::NotAccepted(text)) => refused(call, text),
+            Ok(admission) => match self.execute(call, admission).await {
+                Ok(record) => record,
+                Err(error) => return self.stop(error),
+            },
+        };
+        if let Err(error) = self.journal.record_answer(call, record.clone()).await {
+            return self.stop(error);
+        }
+        Ok(done(record))
+    }
+
+    /// One after the other: a view in the same answer comes before the change that needs it, and a later try meets the
+    /// limits at the same call.
+    fn lane(&self, _call: &CallRequest) -> Option<String> {
+        Some("review".to_owned())
+    }
+}
+
+impl JournalledDispatch {
+    fn stop(&self, error: Error) -> Result<Dispatched, PortError> {
+        self.halt.stop(halt_on(&error));
+        Err(error.into())
+    }
+
+    async fn execute(&self, call: &CallRequest, admission: Admission) -> Result<CallRecord, Error> {
+        let evidence = match admission {
+            Admission::Read => None,
+            Admission::Write(cited) => Some(self.evidence(&cited)),
+        };
+        let writes = evidence.is_some();
+        let request = ToolUse {
+            name: call.call.name.clone(),
+            arguments: call.call.arguments.clone(),
+            key: call.key.clone(),
+            evidence: evidence.clone(),
+        };
+        let outcome = self.peers.call(request).await?;
+        // A search finds old pages, too.
+        let output = hide_output(ToolOutput {
+            content: outcome.content,
+            is_error: outcome.is_error,
+            spans: outcome.spans,
+        });
+        let write = outcome.write.map(|write| Write {
+            evidence,
+            why: text(call, "why"),
+            ..write
+        });
+        let record = CallRecord {
+            content: output.content,
+            is_error: output.is_error,
+            spans: output.spans,
+            admitted: true,
+            write,
+        };
+        if writes && !took_effect(&record) {
+            self.policy.refund();
+        }
+        Ok(record)
+    }
+
+    /// Brings the policy's count of writes to where it was when the journalled call was made.
+    fn count_again(&self, call: &CallRequest, record: &CallRecord) {
+        let writes = record.admitted && matches!(self.policy.admit(call), Ok(Admission::Write(_)));
+        if writes && !took_effect(record) {
+            self.policy.refund();
+        }
+    }
+
+    fn evidence(&self, cited: &Cited) -> Evidence {
+        Evidence {
+            spans: cited.spans.iter().map(|span| self.stored_id(span)).collect(),
+            basis: match cited.basis {
+                CitedBasis::Stated => Basis::Stated,
+                CitedBasis::Checked => Basis::Checked,
+                CitedBasis::SeenOnce => Basis::SeenOnce,
+            },
+            integrity: cited.integrity.min(self.ceiling),
+        }
+    }
+
+    /// `s{seq}` or `s{seq}.{index}`: an id that still means something when the review is long gone. The numbers by which
+    /// the review cites hold for its own request only.
+    fn stored_id(&self, span: &SpanRef) -> String {
+        let same: Vec<&SpanRef> = self
+            .spans
+            .spans()
+            .iter()
+            .filter(|other| other.message_id == span.message_id)
+            .collect();
+        match same.iter().position(|other| other.id == span.id) {
+            Some(index) if same.len() > 1 => format!("s{}.{index}", span.message_id),
+            _ => format!("s{}", span.message_id),
+        }
+    }
+}
+
+/// Whether the call used up one of the review's writes.
+fn took_effect(record: &CallRecord) -> bool {
+    record.write.as_ref().is_some_and(|write| match write.result {
+        WriteResult::Accepted | WriteResult::Proposed => true,
+        WriteResult::Unchanged | WriteResult::Refused => false,
+    })
+}
+
+fn refused(call: &CallRequest, refusal: String) -> CallRecord {
+    let tool = call.call.name.clone();
+    let target = if tool == "memory" {
+        text(call, "target")
+    } else {
+        text(call, "name")
+    };
+    let output = ToolOutput::of(refusal, SpanOrigin::System, Integrity::Workspace);
+    CallRecord {
+        content: output.content,
+        is_error: true,
+        spans: output.spans,
+        admitted: false,
+        write: Some(Write {
+            line: format!("{tool}: {POLICY}"),
+            action: text(call, "action"),
+            tool,
+            target,
+            result: WriteResult::Refused,
+            reason: POLICY.to_owned(),
+            revision: String::new(),
+            evidence: None,
+            why: text(call, "why"),
+        }),
+    }
+}
+
+fn done(record: CallRecord) -> Dispatched {
+    Dispatched::Done(ToolOutput {
+        content: record.content,
+        is_error: record.is_error,
+        spans: record.spans,
+    })
+}
+
+/// A text argument, cut to what the ledger keeps.
+fn text(call: &CallRequest, field: &str) -> String {
+    let value = call
+        .arguments
+        .get(field)
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_default();
+    value.chars().take(super::LONGEST).collect()
+}
+
+impl Memo {
+    fn answer(&self, call: &CallRequest) -> Option<CallRecord> {
+        self.known().answers.get(&(call.step, call.index)).cloned()
+    }
+
+    async fn record_answer(&self, call: &CallRequest, record: CallRecord) -> Result<(), Error> {
+        self.store.record_answer(call.step, call.index, &record).await?;
+        self.known().answers.insert((call.step, call.index), record);
+        Ok(())
+    }
+}
