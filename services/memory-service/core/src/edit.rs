@@ -1,17 +1,23 @@
 //! What a list of operations makes of a store: a pure function, all or nothing, judged by its end state
 //! (`M-3` to `M-7`). Who may do it is decided before, what it is worth is recorded after.
 
+mod draft;
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
-use steward_base::Timestamp;
 use steward_base::names::EntryId;
 
-use crate::book::{Book, Limits, Refusals};
-use crate::entry::{Action, Entry, Provenance, Revision};
+use crate::book::{Book, Limits};
+use crate::entry::{Action, Entry, Revision};
 use crate::find::{Match, find};
 use crate::owner::Target;
 use crate::refusal::{Refusal, Refused};
 use crate::screen;
 use crate::text::canonical;
+
+use self::draft::contents;
+pub use self::draft::{Draft, Stamp};
 
 /// One change to one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,104 +99,6 @@ impl Step {
     }
 }
 
-/// What new revisions are stamped with.
-#[derive(Debug, Clone, Copy)]
-pub struct Stamp<'a> {
-    /// The time of the write.
-    pub at: Timestamp,
-    /// Where it comes from.
-    pub provenance: &'a Provenance,
-}
-
-/// A book in the making.
-#[derive(Debug, Clone)]
-pub struct Draft {
-    /// Which book.
-    target: Target,
-    /// The end state. A changed book has a new revision and, if room was made, no refusals.
-    pub book: Book,
-    /// New revisions, in order.
-    pub revisions: Vec<Revision>,
-    /// What became of each operation.
-    pub steps: Vec<Step>,
-}
-
-impl Draft {
-    /// The book as it is, before any change.
-    pub fn new(target: Target, book: Book) -> Self {
-        Self {
-            target,
-            book,
-            revisions: Vec::new(),
-            steps: Vec::new(),
-        }
-    }
-
-    /// Whether anything changed.
-    pub fn is_change(&self) -> bool {
-        !self.revisions.is_empty()
-    }
-
-    /// The entries of the end state that this draft made or changed.
-    pub fn changed(&self) -> Vec<Entry> {
-        let touched = |entry: &&Entry| self.revisions.iter().any(|revision| revision.entry == entry.id);
-        self.book.entries.iter().filter(touched).cloned().collect()
-    }
-
-    /// The entries that this draft took out.
-    pub fn gone(&self) -> Vec<EntryId> {
-        let present = |id: &EntryId| self.book.entries.iter().any(|entry| entry.id == *id);
-        self.revisions
-            .iter()
-            .map(|revision| revision.entry.clone())
-            .filter(|id| !present(id))
-            .collect()
-    }
-
-    /// Adds a revision to the history and makes it the present state of its entry.
-    fn record(&mut self, entry: Entry, action: Action) {
-        let content = (action != Action::Removed).then(|| entry.content.clone());
-        self.revisions.push(Revision {
-            entry: entry.id.clone(),
-            number: entry.revision,
-            action,
-            content,
-            at: entry.changed,
-            provenance: entry.provenance.clone(),
-        });
-        self.book.entries.retain(|present| present.id != entry.id);
-        if action != Action::Removed {
-            self.book.insert(entry);
-        }
-    }
-
-    /// Checks the end state against the budget; what was over it before may stay so as long as it shrinks. Then counts
-    /// the change in the book's revision, and forgets its refusals where room was made.
-    fn finish(mut self, before: &Book, limits: &Limits) -> Result<Self, Refused> {
-        let (used, needed, limit) = (before.used(), self.book.used(), limits.of(self.target));
-        if needed > limit && needed > used {
-            let entries = contents(before);
-            let refusal = Refusal::OverBudget {
-                target: self.target,
-                used,
-                limit,
-                needed,
-                entries,
-                is_final: false,
-            };
-            return Err(Refused::whole(refusal));
-        }
-        if self.is_change() {
-            self.book.revision += 1;
-            let removed = self.revisions.iter().any(|revision| revision.action == Action::Removed);
-            if removed || needed < used {
-                self.book.refusals = Refusals::default();
-            }
-        }
-        Ok(self)
-    }
-}
-
 /// Carries out `operations` on `book`, in order; each sees what those before it did, and the budget is checked on the
 /// result only. `ids` holds one id per operation, for the entry that it may make.
 pub fn run(
@@ -249,10 +157,6 @@ pub fn revert(
     });
     draft.record(entry, Action::Reverted);
     draft.finish(book, limits)
-}
-
-fn contents(book: &Book) -> Vec<String> {
-    book.entries.iter().map(|entry| entry.content.clone()).collect()
 }
 
 fn perform(draft: &mut Draft, operation: &Operation, id: &EntryId, stamp: Stamp<'_>) -> Result<Step, Refusal> {
@@ -399,6 +303,3 @@ fn next(entry: Entry, stamp: Stamp<'_>) -> Entry {
         ..entry
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -88,14 +88,14 @@ impl Provenance {
         }
     }
 
-    /// How far what the revision rests on may be trusted: a person who approved or wrote it stands behind it, else the
-    /// evidence's integrity; an automatic write without evidence is unknown.
+    /// How far what the revision rests on may be trusted: a person who approved it, or wrote it without the agent, stands
+    /// behind it; else the evidence says; what the agent wrote without evidence is unknown.
     pub fn integrity(&self) -> Option<Integrity> {
+        let by_hand = !self.origin.is_automatic() && self.turn.is_none();
         match &self.evidence {
             _ if self.approved_by.is_some() => Some(Integrity::Person),
             Some(evidence) => evidence.integrity,
-            None if self.origin.is_automatic() => None,
-            None => Some(Integrity::Person),
+            None => by_hand.then_some(Integrity::Person),
         }
     }
 }

@@ -15,12 +15,6 @@ pub fn check(content: &str) -> Result<(), Refusal> {
 
 /// The category of the first thing wrong with a text; `None` for a clean one.
 pub fn finding(content: &str) -> Option<String> {
-    if content
-        .chars()
-        .any(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'))
-    {
-        return Some("control_character".to_owned());
-    }
     let findings = steward_guard::check(content, Scope::Strict);
     let first = findings
         .first()

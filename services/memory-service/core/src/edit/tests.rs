@@ -1,3 +1,8 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use steward_base::Timestamp;
+
 use super::*;
 use crate::test_support::{book, provenance};
 
@@ -234,4 +239,48 @@ fn an_instruction_is_refused_before_anything_is_written() {
             refusal: Refusal::Blocked { .. }
         }
     ));
+}
+
+fn any_operation() -> impl Strategy<Value = Operation> {
+    let text = "[ab §\\n]{0,6}";
+    prop_oneof![
+        3 => text.prop_map(|content| add(&content)),
+        2 => (text, text).prop_map(|(old_text, content)| replace(&old_text, &content)),
+        1 => text.prop_map(|old_text| remove(&old_text)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_the_book_stays_within_its_budget_without_duplicates_and_equals_its_history(
+        batches in prop::collection::vec(prop::collection::vec(any_operation(), 1..4), 1..12),
+    ) {
+        let limits = limits(24);
+        let mut book = Book::default();
+        let mut history: BTreeMap<EntryId, Vec<Revision>> = BTreeMap::new();
+        for (at, operations) in batches.iter().enumerate() {
+            let ids: Vec<EntryId> =
+                (0..operations.len()).map(|of| EntryId::parse(format!("e{at}-{of}")).unwrap()).collect();
+            let provenance = provenance();
+            let stamp = Stamp { at: Timestamp::from_secs(i64::try_from(at).unwrap()), provenance: &provenance };
+            let Ok(draft) = run(Target::Notes, &book, operations, &ids, &limits, stamp) else { continue };
+            prop_assert_eq!(draft.steps.len(), operations.len());
+            prop_assert_eq!(draft.book.revision, book.revision + u64::from(draft.is_change()));
+            for revision in draft.revisions {
+                let past = history.entry(revision.entry.clone()).or_default();
+                prop_assert_eq!(usize::try_from(revision.number).unwrap(), past.len() + 1);
+                past.push(revision);
+            }
+            book = draft.book;
+            prop_assert!(book.used() <= 24);
+            let present: BTreeMap<&EntryId, &str> =
+                book.entries.iter().map(|entry| (&entry.id, entry.content.as_str())).collect();
+            let told = history.values().filter_map(|past| past.last());
+            let told: BTreeMap<&EntryId, &str> =
+                told.filter_map(|last| Some((&last.entry, last.content.as_deref()?))).collect();
+            prop_assert_eq!(&present, &told);
+            let distinct: BTreeSet<&str> = present.values().copied().collect();
+            prop_assert_eq!(distinct.len(), present.len());
+        }
+    }
 }

@@ -17,6 +17,8 @@ use crate::store::{Decision, Loaded};
 
 /// Most spans that one write may cite.
 const MAX_SPANS: usize = 100;
+/// Longest name of a turn, in characters.
+const MAX_TURN: usize = 128;
 
 /// Operations on one store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,40 +39,42 @@ pub struct ApplyRequest {
     pub turn: String,
 }
 
-impl ApplyRequest {
-    /// Records everything that is wrong with it, whatever is stored.
-    fn check(&self, limits: &Limits, violations: &mut FieldViolations) {
-        let spans = self.evidence.as_ref().map_or(0, |evidence| evidence.spans.len());
-        check_apply(
-            &self.request_id,
-            &self.reason,
-            self.operations.len(),
-            spans,
-            limits,
-            violations,
-        );
-    }
-}
-
-/// Records what is wrong with the parts of an [`ApplyRequest`], so that a reader of the wire can name these fields
-/// together with those that it could not read: a request id of 1 to 128 characters, a reason of at most 500, at least one
-/// operation and at most a batch, at most 100 spans.
+/// Records what is wrong with the parts of an [`ApplyRequest`], whatever is stored, so that a reader of the wire can name
+/// these fields together with those that it could not read. `operations` is how many there are, `spans` what is cited.
 pub fn check_apply(
     request_id: &str,
     reason: &str,
+    turn: &str,
     operations: usize,
-    spans: usize,
+    spans: &[String],
     limits: &Limits,
     violations: &mut FieldViolations,
 ) {
     check_request_id(request_id, violations);
     check_reason(reason, violations);
+    if turn.chars().count() > MAX_TURN {
+        violations.add("turn", format!("must have at most {MAX_TURN} characters"));
+    }
     if !(1..=limits.batch).contains(&operations) {
         violations.add("operations", format!("must hold 1 to {} operations", limits.batch));
     }
-    if spans > MAX_SPANS {
+    if spans.len() > MAX_SPANS {
         violations.add("evidence.spans", format!("must hold at most {MAX_SPANS} ids"));
+    } else if let Some(at) = spans.iter().position(|span| !is_span_id(span)) {
+        violations.add(
+            format!("evidence.spans[{at}]"),
+            "must have the form s{message} or s{message}.{index}",
+        );
     }
+}
+
+/// Whether a text is the id of a span: `s{message}` or `s{message}.{index}`.
+fn is_span_id(text: &str) -> bool {
+    let number = |digits: &str| (1..=10).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
+    text.strip_prefix('s').is_some_and(|rest| match rest.split_once('.') {
+        None => number(rest),
+        Some((message, index)) => number(message) && number(index),
+    })
 }
 
 /// What identifies a request beside its id.
@@ -100,7 +104,18 @@ impl Memory {
     /// gives the first answer, refusals included.
     pub async fn apply(&self, caller: &Caller, request: ApplyRequest) -> Result<Applied, Error> {
         let mut violations = FieldViolations::new();
-        request.check(&self.limits, &mut violations);
+        check_apply(
+            &request.request_id,
+            &request.reason,
+            &request.turn,
+            request.operations.len(),
+            request
+                .evidence
+                .as_ref()
+                .map_or(&[], |evidence| evidence.spans.as_slice()),
+            &self.limits,
+            &mut violations,
+        );
         violations.into_result()?;
         access::check(caller, &request.store, Act::Write)?;
         let content = Content {
@@ -243,5 +258,20 @@ impl Call {
             &self.limits,
             operations,
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn span_ids_have_one_form() {
+        for good in ["s1", "s12.3"] {
+            assert!(is_span_id(good), "{good}");
+        }
+        for bad in ["", "s", "1", "s.1", "s1.", "s1.2.3", "s-1", "s12345678901", "m1", "s１"] {
+            assert!(!is_span_id(bad), "{bad}");
+        }
     }
 }

@@ -22,15 +22,12 @@ pub(super) async fn apply(
 fn request_from_pb(request: pb::ApplyRequest, limits: &Limits) -> Result<ApplyRequest, Error> {
     let mut violations = FieldViolations::new();
     let store = violations.take("store", StoreName::parse(&request.store));
-    let (asked, spans) = (
-        request.operations.len(),
-        request.evidence.as_ref().map_or(0, |cited| cited.spans.len()),
-    );
     check_apply(
         &request.request_id,
         &request.reason,
-        asked,
-        spans,
+        &request.turn,
+        request.operations.len(),
+        request.evidence.as_ref().map_or(&[], |cited| cited.spans.as_slice()),
         limits,
         &mut violations,
     );

@@ -37,6 +37,7 @@ async fn a_write_says_what_changed_and_how_full_the_store_is() {
 async fn all_wrong_fields_of_a_request_are_named_at_once() {
     let rig = Rig::new("memory-violations").await;
     let mut bad = request("teams/red/memory/profile", "", vec![pb::Operation { action: None }]);
+    bad.turn = "t".repeat(129);
     bad.reason = "r".repeat(501);
     bad.evidence = Some(common::Evidence {
         session: "sessions/s1".to_owned(),
@@ -62,7 +63,8 @@ async fn all_wrong_fields_of_a_request_are_named_at_once() {
             "operations[0].action",
             "reason",
             "request_id",
-            "store"
+            "store",
+            "turn"
         ]
     );
 }
@@ -144,6 +146,31 @@ async fn twenty_writes_at_once_from_two_clients_all_survive_a_restart() {
 }
 
 #[tokio::test]
+async fn parallel_turns_of_two_people_each_write_to_their_own_store() {
+    let rig = Rig::new("memory-two-people").await;
+    let people = ["ann", "bob"].map(|name| (name, rig.user("red", name, Role::Member)));
+    let writes = (0..100).map(|at| {
+        let (name, client) = &people[at % 2];
+        let store = format!("teams/red/users/{name}/memory/notes");
+        // The same request ids for both: ids of different people are different ids.
+        let write = request(
+            &store,
+            &format!("r{}", at / 2),
+            vec![add(&format!("{name} {}", at / 2))],
+        );
+        async move { client.apply(write).await }
+    });
+    for outcome in futures::future::join_all(writes).await {
+        outcome.unwrap();
+    }
+    for (name, client) in &people {
+        let texts = contents(client, &format!("teams/red/users/{name}/memory/notes")).await;
+        assert_eq!(texts.len(), 50);
+        assert!(texts.iter().all(|text| text.starts_with(name)), "{texts:?}");
+    }
+}
+
+#[tokio::test]
 async fn entries_with_separator_lines_are_read_back_as_one_each_after_a_restart() {
     let rig = Rig::new("memory-separators").await;
     let texts = [
@@ -212,18 +239,46 @@ async fn the_answer_to_a_full_store_is_final_across_turns_and_a_restart_until_so
 }
 
 #[tokio::test]
-async fn a_full_store_of_wide_characters_is_listed_within_what_trailers_hold() {
-    let rig = Rig::new("memory-wide").await;
-    let ann = rig.ann();
-    let entries = (0..20).map(|at| add(&format!("{at}{}", "记".repeat(100)))).collect();
-    ann.apply(request(ANN, "r0", entries)).await.unwrap();
-    let error = ann
-        .apply(request(ANN, "r1", vec![add(&"忆".repeat(300))]))
-        .await
-        .unwrap_err();
-    assert_eq!(error.reason, "BUDGET_EXCEEDED");
-    let text = tool_text(&error);
-    assert!(text.contains("20. 19记") && text.len() < 9_000, "{} bytes", text.len());
+async fn a_full_store_of_wide_characters_is_listed_over_the_network_too() {
+    let Rig {
+        folder: _folder,
+        clock,
+        signer,
+        boot,
+        built,
+    } = Rig::new("memory-wide").await;
+    let now = clock.now();
+    let (team, user) = (TeamId::parse("red").unwrap(), UserId::parse("ann").unwrap());
+    let claims = Claims::user(
+        "token",
+        team,
+        user,
+        Role::Member,
+        now,
+        now.plus(Duration::from_mins(10)),
+    );
+    let token = Credentials::token(&signer.sign(&claims).unwrap()).unwrap();
+    let listener = steward_grpc::Listener::bind("127.0.0.1:0").await.unwrap();
+    let serving = steward_grpc::serve(listener, built, &boot.tasks).unwrap();
+    let wire = steward_client::Wire::connect(&serving.endpoint).unwrap();
+    let ann = MemoryClient::new(wire.with_credentials(token));
+    for (store, letter, shown) in [
+        (ANN, "记", "20. 19记"),
+        ("teams/red/users/ann/memory/profile", "😀", "12. 11😀"),
+    ] {
+        let entries = (0..if letter == "记" { 20 } else { 12 }).map(|at| add(&format!("{at}{}", letter.repeat(100))));
+        ann.apply(request(store, &format!("{letter}0"), entries.collect()))
+            .await
+            .unwrap();
+        let error = ann
+            .apply(request(store, &format!("{letter}1"), vec![add(&"忆".repeat(300))]))
+            .await
+            .unwrap_err();
+        assert_eq!(error.reason, "BUDGET_EXCEEDED");
+        let text = tool_text(&error);
+        assert!(text.contains(shown) && text.len() < 9_000, "{} bytes", text.len());
+    }
+    boot.tasks.shutdown(Duration::from_secs(30)).await;
 }
 
 #[tokio::test]
