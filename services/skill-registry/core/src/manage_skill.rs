@@ -157,21 +157,7 @@ impl Skills {
         in_team: bool,
     ) -> Result<(Change, Managed), Error> {
         self.seed_builtins(&actor.team).await?;
-        let mut violations = FieldViolations::new();
-        let name = violations.take("skill", parse_new_name(&request.skill));
-        let category = violations.take("create.category", Category::parse(category));
-        let scope = match (&actor.user, in_team) {
-            (_, true) => Some(Scope::Team),
-            (Some(user), false) => Some(Scope::User(user.clone())),
-            (None, false) => {
-                violations.add("create.scope", "must be the team, since the caller acts for no person");
-                None
-            }
-        };
-        violations.into_result()?;
-        let (Some(name), Some(mut category), Some(scope)) = (name, category, scope) else {
-            return Err(FieldViolations::one("skill", "is not valid").into());
-        };
+        let (name, mut category, scope) = place(actor, &request.skill, category, in_team)?;
         let files = Files::from([(SkillPath::skill_md(), content.as_bytes().to_vec())]);
         let wanted = name::full_name(&scope, &category, &name);
         Self::pass_scope(actor, &scope, &wanted, "create")?;
@@ -203,8 +189,8 @@ impl Skills {
             created: revision.created,
             updated: revision.created,
         };
-        let tool_text = answer::created(&record);
         let change = Change::of(record.clone(), None, Some((revision, files))).by(actor);
+        let tool_text = answer::created(&record);
         Ok((
             change,
             Managed {
@@ -406,6 +392,23 @@ impl Skills {
             restored_from: None,
             created: self.clock.now(),
         }
+    }
+}
+
+/// Where a new skill shall stand.
+fn place(actor: &Actor, name: &str, category: &str, in_team: bool) -> Result<(SkillId, Category, Scope), Error> {
+    let mut violations = FieldViolations::new();
+    let name = violations.take("skill", parse_new_name(name));
+    let category = violations.take("create.category", Category::parse(category));
+    let scope = match (&actor.user, in_team) {
+        (_, true) => Ok(Scope::Team),
+        (Some(user), false) => Ok(Scope::User(user.clone())),
+        (None, false) => Err("must be the team, since the caller acts for no person"),
+    };
+    let scope = violations.take("create.scope", scope);
+    match (name, category, scope) {
+        (Some(name), Some(category), Some(scope)) => Ok((name, category, scope)),
+        _ => Err(violations.into()),
     }
 }
 

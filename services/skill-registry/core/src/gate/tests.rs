@@ -19,8 +19,43 @@ fn state(provenance: Provenance) -> GateState {
     }
 }
 
+/// A letter per action in the order of [`Action::ALL`]: `+` allowed, `a` archived instead, `-` refused. One row per
+/// state, in the order of the test.
+fn expected(origin: Origin) -> [&'static str; 10] {
+    match origin {
+        Origin::Foreground | Origin::Import => [
+            "+++++++++++",
+            "+++++--+++-",
+            "+++++++++++",
+            "+++++--+++-",
+            "+++++-++++-",
+            "-----+++++-",
+            "-------+++-",
+            "-----------",
+            "+++++++++++",
+            "-----------",
+        ],
+        Origin::Review | Origin::Curation | Origin::Schedule | Origin::Delegate => {
+            let mut rows = ["-----------"; 10];
+            rows[0] = "+++++a++---";
+            rows
+        }
+        Origin::Hub => {
+            let mut rows = ["-----------"; 10];
+            rows[4] = "+++++a++---";
+            rows
+        }
+        Origin::Builtin => {
+            let mut rows = ["-----------"; 10];
+            rows[5] = "+++++a++---";
+            rows[6] = "+++++--+---";
+            rows
+        }
+    }
+}
+
 /// Every cell, so that a change of the rules is seen as a change of the table and of nothing else. One row per origin
-/// and state; a letter per action in the order of `Action::ALL`: `+` allowed, `a` archived instead, `-` refused.
+/// and state.
 #[test]
 fn the_table_is_what_the_rules_say() {
     let open = |name| GateState {
@@ -59,38 +94,6 @@ fn the_table_is_what_the_rules_say() {
                 Ruling::Refuse(_) => '-',
             })
             .collect::<String>()
-    };
-    let expected = |origin: Origin| -> [&str; 10] {
-        match origin {
-            Origin::Foreground | Origin::Import => [
-                "+++++++++++",
-                "+++++--+++-",
-                "+++++++++++",
-                "+++++--+++-",
-                "+++++-++++-",
-                "-----+++++-",
-                "-------+++-",
-                "-----------",
-                "+++++++++++",
-                "-----------",
-            ],
-            Origin::Review | Origin::Curation | Origin::Schedule | Origin::Delegate => {
-                let mut rows = ["-----------"; 10];
-                rows[0] = "+++++a++---";
-                rows
-            }
-            Origin::Hub => {
-                let mut rows = ["-----------"; 10];
-                rows[4] = "+++++a++---";
-                rows
-            }
-            Origin::Builtin => {
-                let mut rows = ["-----------"; 10];
-                rows[5] = "+++++a++---";
-                rows[6] = "+++++--+---";
-                rows
-            }
-        }
     };
     for origin in ORIGINS {
         for ((label, state), wanted) in rows.into_iter().zip(expected(origin)) {

@@ -11,9 +11,14 @@ use steward_skill_core::gate::Gate;
 use steward_skill_core::path::SkillPath;
 
 fn every_error() -> Vec<Error> {
+    let mut errors = errors_about_skills();
+    errors.extend(errors_about_writes());
+    errors
+}
+
+fn errors_about_skills() -> Vec<Error> {
     let skill = || "user/x".to_owned();
     let path = SkillPath::skill_md;
-    let source = || std::io::Error::other("inner text").into();
     vec![
         Error::Invalid(FieldViolations::one("skill", "is wrong")),
         Error::SkillNotFound { skill: skill() },
@@ -51,6 +56,14 @@ fn every_error() -> Vec<Error> {
         },
         Error::Pinned { skill: skill() },
         Error::Archived { skill: skill() },
+    ]
+}
+
+fn errors_about_writes() -> Vec<Error> {
+    let skill = || "user/x".to_owned();
+    let path = SkillPath::skill_md;
+    let source = || std::io::Error::other("inner text").into();
+    vec![
         Error::NoMatch {
             skill: skill(),
             path: path(),

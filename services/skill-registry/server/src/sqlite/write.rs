@@ -272,6 +272,15 @@ async fn insert_revision(
     .bind(revision.created.as_micros())
     .execute(&mut *connection)
     .await?;
+    insert_files(connection, record, revision, files).await
+}
+
+async fn insert_files(
+    connection: &mut SqliteConnection,
+    record: &SkillRecord,
+    revision: &Revision,
+    files: &Files,
+) -> Result<(), Failure> {
     for entry in &revision.files {
         if let Some(bytes) = files.get(&entry.path) {
             sqlx::query(

@@ -1,0 +1,142 @@
+//! What is read, repeated, restored and destroyed.
+
+use super::*;
+
+#[tokio::test]
+async fn an_agent_looks_before_it_writes() {
+    let rig = rig();
+    let skill = rig.made_by(&person(), "mine").await;
+    let (first, second) = (turn("s1"), turn("s2"));
+    assert_eq!(
+        reason(rig.manage(&first, "mine", patch("Steps.", "x")).await),
+        "NOT_READ"
+    );
+    rig.skills.view_skill(&second, "mine", "").await.unwrap();
+    assert_eq!(
+        reason(rig.manage(&first, "mine", patch("Steps.", "x")).await),
+        "NOT_READ"
+    );
+    rig.skills.view_skill(&first, "mine", "").await.unwrap();
+    let changed = rig.manage(&first, "mine", patch("Steps.", "One.")).await.unwrap();
+    // Having written it, the session knows it; the other one does not.
+    rig.manage(&first, "mine", patch("One.", "Two.")).await.unwrap();
+    assert_eq!(
+        reason(rig.manage(&second, "mine", patch("Two.", "x")).await),
+        "STALE_REVISION"
+    );
+    let mut stale = rig.request("mine", patch("Two.", "x"));
+    stale.base_revision = changed.skill.revision;
+    assert_eq!(
+        reason(rig.skills.manage_skill(&person(), &stale).await),
+        "STALE_REVISION"
+    );
+    assert_ne!(skill.revision, stale.base_revision);
+}
+
+#[tokio::test]
+async fn the_same_request_is_done_once() {
+    let rig = rig();
+    let request = rig.request("mine", create(&skill_md("mine", "x")));
+    let first = rig.skills.manage_skill(&person(), &request).await.unwrap();
+    assert_eq!(rig.skills.manage_skill(&person(), &request).await.unwrap(), first);
+    let other = ManageRequest {
+        request_hash: "other".to_owned(),
+        ..request.clone()
+    };
+    assert_eq!(
+        reason(rig.skills.manage_skill(&person(), &other).await),
+        "REQUEST_ID_REUSED"
+    );
+    let dry = ManageRequest {
+        validate_only: true,
+        ..rig.request("mine", patch("Steps.", "x"))
+    };
+    rig.skills.manage_skill(&person(), &dry).await.unwrap();
+    assert!(rig.text("mine").await.contains("Steps."));
+}
+
+#[tokio::test]
+async fn an_older_revision_comes_back_as_a_new_one() {
+    let rig = rig();
+    let first = rig.made_by(&person(), "mine").await;
+    let second = rig
+        .manage(&person(), "mine", patch("Steps.", "Other."))
+        .await
+        .unwrap()
+        .skill;
+    let request = crate::revisions::RestoreRequest {
+        name: first.resource_name(),
+        revision: first.revision.clone(),
+        base_revision: second.revision.clone(),
+        request_id: "restore".to_owned(),
+        request_hash: "h".to_owned(),
+    };
+    let third = rig.skills.restore_revision(&person(), &request).await.unwrap();
+    assert_eq!((third.tree.as_str(), third.number), (first.tree.as_str(), 3));
+    assert_ne!(third.revision, first.revision);
+    assert_eq!(rig.skills.restore_revision(&person(), &request).await.unwrap(), third);
+    let (revisions, next) = rig
+        .skills
+        .list_revisions(&person(), &first.resource_name(), 2, "")
+        .await
+        .unwrap();
+    let actions = revisions
+        .iter()
+        .map(|revision| revision.action.as_str())
+        .collect::<Vec<_>>();
+    assert_eq!(actions, ["restore_revision", "patch"]);
+    let (older, end) = rig
+        .skills
+        .list_revisions(&person(), &first.resource_name(), 2, &next)
+        .await
+        .unwrap();
+    assert_eq!((older.len(), end.as_str()), (1, ""));
+    let diff = rig
+        .skills
+        .diff_revisions(&person(), &first.resource_name(), &first.revision, &second.revision)
+        .await;
+    assert!(diff.unwrap().contains("-Steps.\n+Other.\n"));
+}
+
+#[tokio::test]
+async fn only_an_archived_skill_is_purged_and_then_it_is_gone() {
+    let rig = rig();
+    let first = rig.made_by(&person(), "mine").await;
+    let name = first.resource_name();
+    assert_eq!(
+        reason(rig.skills.purge_skill(&person(), &name).await),
+        "INVALID_REQUEST"
+    );
+    rig.skills.archive_skill(&person(), &name).await.unwrap();
+    // Two archived copies of one name are told apart by their own names.
+    rig.made_by(&person(), "mine").await;
+    rig.skills.archive_skill(&person(), &name).await.unwrap();
+    assert_eq!(
+        reason(rig.skills.restore_skill(&person(), &name).await),
+        "SKILL_AMBIGUOUS"
+    );
+    let exact = name::resource_name(&first.team, &first.scope, &name::archived_id(&first.name, &first.uid));
+    assert_eq!(rig.skills.purge_skill(&person(), &exact).await.unwrap(), 2);
+    assert_eq!(
+        rig.skills.restore_skill(&person(), &name).await.unwrap().name.as_str(),
+        "mine"
+    );
+    assert_eq!(reason(rig.skills.get_skill(&person(), &exact).await), "SKILL_NOT_FOUND");
+}
+
+#[tokio::test]
+async fn views_by_learners_are_no_use() {
+    let rig = rig();
+    rig.made_by(&person(), "mine").await;
+    rig.skills
+        .view_skill(&job(Origin::Review, 1), "mine", "")
+        .await
+        .unwrap();
+    rig.skills
+        .view_skill(&job(Origin::Curation, 1), "mine", "")
+        .await
+        .unwrap();
+    rig.skills.view_skill(&turn("s1"), "mine", "").await.unwrap();
+    let usage = rig.skills.resolve_active(&person(), "mine").await.unwrap().usage;
+    assert_eq!((usage.uses, usage.review_views), (1, 2));
+}
