@@ -37,7 +37,7 @@ pub enum HeaderError {
     #[error("has a front matter that is not a list of `field: value` lines")]
     NotFields,
     /// A field without which there is no skill.
-    #[error("has no `{field}` in its front matter, or it is no text")]
+    #[error("has no `{field}` in its front matter, or it is no text; quotes make it one")]
     Missing {
         /// Its name.
         field: &'static str,

@@ -14,6 +14,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
 use steward_base::names::{SkillId, TeamId};
+use steward_runtime::failpoint;
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::name::Scope;
 use steward_skill_core::record::{Files, Found, Revision};
@@ -145,10 +146,12 @@ impl SkillStore for SqliteSkillStore {
     }
 
     async fn commit(&self, change: Change) -> Result<(), CommitError> {
+        failpoint::hit("skill.write.before");
         let written = self
             .sqlite
             .write(move |connection| Box::pin(write::commit(connection, change)))
             .await;
+        failpoint::hit("skill.write.after");
         written.map_err(write::Failure::into_commit_error)
     }
 

@@ -2,44 +2,117 @@
 
 use super::*;
 
+/// A skill of every kind that is not the review's own, in the store as the hub or an operator would have put it there.
+async fn put_foreign_skills(rig: &Rig) -> Vec<(SkillRecord, &'static str)> {
+    let kinds = [
+        ("bundled", Provenance::Builtin, "builtin"),
+        ("hubbed", Provenance::Hub, "hub"),
+        ("pinned", Provenance::AgentCreated, "pinned"),
+        ("outside", Provenance::External, "external"),
+        ("mine", Provenance::UserMade, "user_made"),
+        ("brought", Provenance::Imported, "user_made"),
+    ];
+    let mut put = Vec::new();
+    for (name, provenance, gate) in kinds {
+        let (record, revision, mut files) = crate::testing::created("user", "", name, &skill_md(name, "Do a thing"));
+        let note = SkillPath::parse("references/a.md").unwrap();
+        files.insert(note, b"note".to_vec());
+        let new = NewRevision {
+            parent: None,
+            action: "create",
+            files: &files,
+            by: revision.by,
+            restored_from: None,
+            created: revision.created,
+        };
+        let revision = new.seal(&record.uid);
+        let record = SkillRecord {
+            provenance,
+            pinned: gate == "pinned",
+            revision: revision.id.clone(),
+            tree: revision.tree.clone(),
+            ..record
+        };
+        let change = Change::of(record.clone(), None, Some((revision, files)));
+        crate::store::SkillStore::commit(&*rig.store, change).await.unwrap();
+        put.push((record, gate));
+    }
+    put
+}
+
 #[tokio::test]
-async fn a_review_changes_its_own_skills_and_nothing_else() {
+async fn a_review_is_refused_on_every_skill_that_is_not_its_own() {
     let rig = rig();
-    let review = job(Origin::Review, 1);
-    rig.made_by(&person(), "mine").await;
-    let learned = rig.made_by(&review, "learned").await;
-    assert_eq!(learned.provenance, Provenance::AgentCreated);
-    let before = rig.text("mine").await;
-    for (name, gate) in [("mine", "user_made"), ("plan", "builtin")] {
-        rig.skills.view_skill(&review, name, "").await.unwrap();
-        let actions = [
-            Manage::Edit {
-                content: skill_md(name, "Other"),
-            },
-            patch("Steps.", "Other steps."),
-            write_file("references/a.md", "x"),
-            remove_file("references/a.md"),
-            Manage::Delete { absorbed_into: None },
-        ];
-        for action in actions {
-            let error = rig.manage(&review, name, action).await.unwrap_err();
-            assert_eq!(error.reason(), "GATE_REFUSED");
-            assert!(error.metadata().contains(&("gate", gate.to_owned())), "{error}");
-            assert!(error.metadata().contains(&("origin", "review".to_owned())), "{error}");
+    let foreign = put_foreign_skills(&rig).await;
+    for origin in [Origin::Review, Origin::Curation, Origin::Schedule, Origin::Delegate] {
+        let learner = job(origin, 1);
+        for (skill, gate) in &foreign {
+            let name = skill.name.as_str();
+            rig.skills.view_skill(&learner, name, "").await.unwrap();
+            let actions = [
+                Manage::Edit {
+                    content: skill_md(name, "Other"),
+                },
+                patch("Steps.", "Other steps."),
+                write_file("references/b.md", "x"),
+                remove_file("references/a.md"),
+                Manage::Delete {
+                    absorbed_into: Some(String::new()),
+                },
+            ];
+            for action in actions {
+                let error = rig.manage(&learner, name, action).await.unwrap_err();
+                assert_eq!(error.reason(), "GATE_REFUSED");
+                assert!(error.metadata().contains(&("gate", (*gate).to_owned())), "{error}");
+                assert!(error.metadata().contains(&("origin", origin.to_string())), "{error}");
+            }
         }
     }
-    assert_eq!(rig.text("mine").await, before);
+    for (skill, _) in &foreign {
+        let after = rig.skills.resolve_active(&person(), skill.name.as_str()).await.unwrap();
+        assert_eq!(
+            (&after.tree, &after.revision, after.version),
+            (&skill.tree, &skill.revision, skill.version)
+        );
+    }
+    rig.manage(&person(), "mine", patch("Steps.", "Mine.")).await.unwrap();
+    rig.manage(
+        &person(),
+        "mine",
+        Manage::Edit {
+            content: skill_md("mine", "Still mine"),
+        },
+    )
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_review_mends_its_own_skills_and_can_only_archive_them() {
+    let rig = rig();
+    let review = job(Origin::Review, 1);
+    let learned = rig.made_by(&review, "learned").await;
+    assert_eq!(learned.provenance, Provenance::AgentCreated);
     rig.manage(&review, "learned", patch("Steps.", "Better steps."))
         .await
         .unwrap();
     let archived = rig
         .manage(&review, "learned", Manage::Delete { absorbed_into: None })
         .await
-        .unwrap();
+        .unwrap()
+        .skill;
     assert!(matches!(
-        archived.skill.state,
+        archived.state,
         State::Archived(Archival { deleted: false, .. })
     ));
+    assert_eq!(
+        rig.skills
+            .restore_skill(&person(), &learned.resource_name())
+            .await
+            .unwrap()
+            .tree,
+        archived.tree
+    );
 }
 
 #[tokio::test]

@@ -140,3 +140,58 @@ async fn views_by_learners_are_no_use() {
     let usage = rig.skills.resolve_active(&person(), "mine").await.unwrap().usage;
     assert_eq!((usage.uses, usage.review_views), (1, 2));
 }
+
+#[tokio::test]
+async fn a_list_is_paged_without_gaps_and_can_be_narrowed_to_a_category() {
+    let rig = rig();
+    for (category, name) in [("ops", "a"), ("ops/db", "b"), ("opsy", "c"), ("", "d")] {
+        let content = skill_md(name, "Do a thing");
+        let action = Manage::Create {
+            content,
+            category: category.to_owned(),
+            in_team: false,
+        };
+        rig.manage(&person(), name, action).await.unwrap();
+    }
+    let mut request = crate::list_skills::ListRequest {
+        page_size: 3,
+        ..Default::default()
+    };
+    let mut names = Vec::new();
+    loop {
+        let page = rig.skills.list_skills(&person(), &request).await.unwrap();
+        assert!(page.skills.len() <= 3);
+        names.extend(page.skills.iter().map(SkillRecord::full_name));
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    let expected = [
+        "user/d",
+        "user/ops/a",
+        "user/ops/db/b",
+        "user/opsy/c",
+        "builtin/work/find-the-fault",
+        "builtin/work/plan",
+        "builtin/work/write-a-skill",
+    ];
+    assert_eq!(names, expected);
+    let narrowed = crate::list_skills::ListRequest {
+        category: "ops".to_owned(),
+        ..Default::default()
+    };
+    let listed = rig.skills.list_skills(&person(), &narrowed).await.unwrap();
+    assert_eq!(
+        listed.tool_text,
+        "2 skills; skill_view opens one\nops:\n- a: Do a thing [user, user_made]\nops/db:\n- b: Do a thing [user, user_made]"
+    );
+    let mixed = crate::list_skills::ListRequest {
+        page_token: request.page_token,
+        ..narrowed
+    };
+    assert_eq!(
+        reason(rig.skills.list_skills(&person(), &mixed).await),
+        "INVALID_REQUEST"
+    );
+}
