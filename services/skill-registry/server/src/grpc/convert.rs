@@ -40,14 +40,8 @@ pub(super) fn skill_to_pb(record: &SkillRecord) -> pb::Skill {
         HeaderState::Read(_) => String::new(),
         HeaderState::Broken(problem) => problem.clone(),
     };
-    // An archived copy is named exactly, since a later one may have its name.
-    let id = if archived.is_some() {
-        name::archived_id(&record.name, &record.uid)
-    } else {
-        record.name.to_string()
-    };
     pb::Skill {
-        name: name::resource_name(&record.team, &record.scope, &id),
+        name: record.resource_name(),
         scope: scope_to_pb(&record.scope).into(),
         category: record.category.to_string(),
         description: record.description().to_owned(),
@@ -64,9 +58,19 @@ pub(super) fn skill_to_pb(record: &SkillRecord) -> pb::Skill {
     }
 }
 
+/// In a list: an archived copy is named exactly, since a later one may have its name.
+pub(super) fn listed_to_pb(record: &SkillRecord) -> pb::Skill {
+    let mut skill = skill_to_pb(record);
+    if !record.is_active() {
+        let id = name::archived_id(&record.name, &record.uid);
+        skill.name = name::resource_name(&record.team, &record.scope, &id);
+    }
+    skill
+}
+
 pub(super) fn broken_to_pb(broken: &Broken) -> pb::Skill {
     match broken {
-        Broken::Header(record, _) => skill_to_pb(record),
+        Broken::Header(record, _) => listed_to_pb(record),
         // What such a row says of itself cannot be trusted, so only its name is shown.
         Broken::Record(record) => pb::Skill {
             name: record.skill.clone(),

@@ -4,7 +4,7 @@ use steward_proto::skill::v1 as pb;
 use steward_skill_core::Skills;
 use tonic::{Request, Response, Status};
 
-use super::convert::{broken_to_pb, skill_to_pb, viewer};
+use super::convert::{broken_to_pb, listed_to_pb, viewer};
 use super::fail;
 use steward_skill_core::list_skills::ListRequest;
 
@@ -22,7 +22,7 @@ pub(super) async fn list_skills(
     };
     let listed = skills.list_skills(&actor, &wanted).await.map_err(fail)?;
     Ok(Response::new(pb::ListSkillsResponse {
-        skills: listed.skills.iter().map(skill_to_pb).collect(),
+        skills: listed.skills.iter().map(listed_to_pb).collect(),
         broken: listed.broken.iter().map(broken_to_pb).collect(),
         next_page_token: listed.next_page_token,
         tool_text: listed.tool_text,
