@@ -10,7 +10,7 @@ use steward_base::names::{SessionId, TeamId};
 use steward_base::{FieldViolations, Timestamp};
 
 use crate::error::Error;
-use crate::message::{Message, NewMessage};
+use crate::message::{Message, NewMessage, Role};
 use crate::session::{Counters, Exposure, OpenCall, PrefixState, Session, Usage};
 use crate::sessions::Sessions;
 use crate::turn::{DueReview, NewDueReview, Turn, TurnUpdate};
@@ -75,7 +75,12 @@ impl Append {
     /// The turn that the append belongs to.
     pub fn turn_id(&self) -> Option<&str> {
         let update = self.turn.as_ref().map(|turn| turn.id.as_str());
-        update.or_else(|| self.messages.iter().map(|message| message.turn.as_str()).find(|turn| !turn.is_empty()))
+        update.or_else(|| {
+            self.messages
+                .iter()
+                .map(|message| message.turn.as_str())
+                .find(|turn| !turn.is_empty())
+        })
     }
 }
 
@@ -116,15 +121,21 @@ pub struct Effects {
 
 /// Checks the append against what is stored and says what to write. Retries are recognised before, by the store.
 pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, Error> {
-    let Found { mut session, turn, other_open_turn } = found;
+    let Found {
+        mut session,
+        turn,
+        other_open_turn,
+    } = found;
     session.lease.check(append.fence)?;
     if append.expected_seq != session.last_seq {
-        return Err(Error::SequenceMismatch { expected: append.expected_seq, current: session.last_seq });
+        return Err(Error::SequenceMismatch {
+            expected: append.expected_seq,
+            current: session.last_seq,
+        });
     }
     let turn_id = append.turn_id().map(str::to_owned);
-    let messages = number(append.messages, &session, turn_id.as_deref(), now);
     let first_new = session.last_seq + 1;
-    session.last_seq += messages.len() as u64;
+    let messages = number(append.messages, &mut session, turn_id.as_deref(), now);
 
     let mut turns = Vec::new();
     if let Some(turn) = move_turn(turn, append.turn, first_new, session.last_seq, now)? {
@@ -152,16 +163,28 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
         session.last_active = now;
     }
     session.revision += 1;
-    let due_review = append.due_review.filter(|_| makes_reviews_due(&session)).map(|review| DueReview {
-        team: session.team.clone(),
-        session: session.id.clone(),
-        user: session.user.clone(),
-        to_seq: session.last_seq,
-        created: now,
-        review,
-    });
-    let appended = Appended { last_seq: session.last_seq, due_review: due_review.as_ref().map(DueReview::name) };
-    Ok(Effects { session, messages, turns, due_review, appended })
+    let due_review = append
+        .due_review
+        .filter(|_| makes_reviews_due(&session))
+        .map(|review| DueReview {
+            team: session.team.clone(),
+            session: session.id.clone(),
+            user: session.user.clone(),
+            to_seq: session.last_seq,
+            created: now,
+            review,
+        });
+    let appended = Appended {
+        last_seq: session.last_seq,
+        due_review: due_review.as_ref().map(DueReview::name),
+    };
+    Ok(Effects {
+        session,
+        messages,
+        turns,
+        due_review,
+        appended,
+    })
 }
 
 /// A review never makes a review due, and a session may be exempt (`T-5`, `R-5`). Dropping it here rather than refusing
@@ -170,14 +193,35 @@ fn makes_reviews_due(session: &Session) -> bool {
     !session.skip_review && !session.source.is_hidden() && !session.source.is_demoted()
 }
 
-fn number(messages: Vec<NewMessage>, session: &Session, turn: Option<&str>, now: Timestamp) -> Vec<Message> {
-    let numbered = messages.into_iter().zip(session.last_seq + 1..).map(|(mut body, seq)| {
+/// Numbers the messages and moves the session's end and lowest integrity with them. What was rewound counts on: the model
+/// may have said something under its influence.
+fn number(messages: Vec<NewMessage>, session: &mut Session, turn: Option<&str>, now: Timestamp) -> Vec<Message> {
+    let mut numbered = Vec::with_capacity(messages.len());
+    for mut body in messages {
         if body.turn.is_empty() {
             body.turn = turn.unwrap_or_default().to_owned();
         }
-        Message { seq, body, model: session.frozen.model.clone(), rewound: false, compacted: false, created: now }
-    });
-    numbered.collect()
+        let own = body.own_integrity();
+        session.lowest_integrity = session.lowest_integrity.min(own);
+        let integrity = if body.role == Role::Assistant {
+            session.lowest_integrity
+        } else {
+            own
+        };
+        session.last_seq += 1;
+        let model = session.frozen.model.clone();
+        let (seq, created) = (session.last_seq, now);
+        numbered.push(Message {
+            seq,
+            body,
+            model,
+            integrity,
+            rewound: false,
+            compacted: false,
+            created,
+        });
+    }
+    numbered
 }
 
 fn move_turn(
@@ -190,10 +234,18 @@ fn move_turn(
     let Some(update) = update else {
         return Ok(stored.map(|turn| Turn { last_seq, ..turn }));
     };
-    if stored.as_ref().is_some_and(|turn| !turn.state.is_open() && turn.state != update.state) {
-        return Err(Error::field("turn.state", "the turn has ended; its state cannot change any more"));
+    if stored
+        .as_ref()
+        .is_some_and(|turn| !turn.state.is_open() && turn.state != update.state)
+    {
+        return Err(Error::field(
+            "turn.state",
+            "the turn has ended; its state cannot change any more",
+        ));
     }
-    let (first_seq, created) = stored.as_ref().map_or((first_new, now), |turn| (turn.first_seq, turn.created));
+    let (first_seq, created) = stored
+        .as_ref()
+        .map_or((first_new, now), |turn| (turn.first_seq, turn.created));
     Ok(Some(Turn {
         id: update.id,
         state: update.state,
@@ -210,7 +262,11 @@ fn move_turn(
 
 /// At most one turn of a session is open: one that was left open when another begins was interrupted.
 fn close_left_open(turn: Turn, now: Timestamp) -> Turn {
-    Turn { state: crate::turn::TurnState::Interrupted, ended: Some(now), ..turn }
+    Turn {
+        state: crate::turn::TurnState::Interrupted,
+        ended: Some(now),
+        ..turn
+    }
 }
 
 fn change_open_calls(open: &mut Vec<OpenCall>, change: OpenCallsChange, now: Timestamp) {
@@ -223,7 +279,10 @@ fn change_open_calls(open: &mut Vec<OpenCall>, change: OpenCallsChange, now: Tim
     };
     open.extend(added.into_iter().map(|call| {
         let unset = call.expires == Timestamp::default();
-        OpenCall { expires: if unset { now.plus(OPEN_CALL_TTL) } else { call.expires }, ..call }
+        OpenCall {
+            expires: if unset { now.plus(OPEN_CALL_TTL) } else { call.expires },
+            ..call
+        }
     }));
 }
 
@@ -246,13 +305,20 @@ impl Sessions {
         if append.turn.as_ref().is_some_and(|turn| turn.id.is_empty()) {
             violations.add("turn.id", "must not be empty");
         }
-        if append.due_review.as_ref().is_some_and(|review| !review.memory && !review.skills) {
+        if append
+            .due_review
+            .as_ref()
+            .is_some_and(|review| !review.memory && !review.skills)
+        {
             violations.add("due_review", "must ask for memory, skills or both");
         }
         violations.into_result()?;
         let largest = append.messages.iter().map(NewMessage::size).max().unwrap_or(0) as u64;
         if largest > self.limits.message_bytes {
-            return Err(Error::MessageTooLarge { limit: self.limits.message_bytes, actual: largest });
+            return Err(Error::MessageTooLarge {
+                limit: self.limits.message_bytes,
+                actual: largest,
+            });
         }
         Ok(())
     }

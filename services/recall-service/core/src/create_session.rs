@@ -66,6 +66,7 @@ impl NewSession {
             last_seq: 0,
             open_calls: Vec::new(),
             exposures: self.exposures,
+            lowest_integrity: Integrity::Operator,
             open_turn: None,
             lease: Lease::default(),
             created: now,
@@ -80,9 +81,10 @@ impl NewSession {
         if self.title.chars().count() > MAX_TITLE {
             violations.add("session.title", format!("must have at most {MAX_TITLE} characters"));
         }
-        for (field, text) in
-            [("session.system_prompt", &self.frozen.system_prompt), ("session.tools_json", &self.frozen.tools_json)]
-        {
+        for (field, text) in [
+            ("session.system_prompt", &self.frozen.system_prompt),
+            ("session.tools_json", &self.frozen.tools_json),
+        ] {
             if text.len() > MAX_FROZEN {
                 violations.add(field, format!("must have at most {MAX_FROZEN} bytes"));
             }

@@ -130,7 +130,10 @@ impl Error {
 
     /// A fault of ours while doing `operation`.
     pub fn internal(operation: &'static str, source: impl Into<Source>) -> Self {
-        Self::Internal { operation, source: source.into() }
+        Self::Internal {
+            operation,
+            source: source.into(),
+        }
     }
 
     /// Stored data that cannot be what was written.
@@ -214,16 +217,18 @@ impl Fault for Error {
 
     fn resource(&self) -> Option<ResourceRef> {
         match self {
-            Self::SessionNotFound { session } | Self::SessionExists { session } => {
-                Some(ResourceRef { resource_type: "recall.steward.dev/Session", name: session.clone() })
-            }
+            Self::SessionNotFound { session } | Self::SessionExists { session } => Some(ResourceRef {
+                resource_type: "recall.steward.dev/Session",
+                name: session.clone(),
+            }),
             Self::MessageNotFound { session, seq } => Some(ResourceRef {
                 resource_type: "recall.steward.dev/Message",
                 name: format!("{session}/messages/{seq}"),
             }),
-            Self::TurnNotFound { turn } => {
-                Some(ResourceRef { resource_type: "recall.steward.dev/Turn", name: turn.clone() })
-            }
+            Self::TurnNotFound { turn } => Some(ResourceRef {
+                resource_type: "recall.steward.dev/Turn",
+                name: turn.clone(),
+            }),
             _ => None,
         }
     }

@@ -50,13 +50,20 @@ impl Lease {
         let expires = now.plus(ttl);
         if let Some(holding) = self.holding.as_mut().filter(|holding| holding.expires > now) {
             if holding.turn != turn || holding.holder != holder {
-                return Err(Error::TurnRunning { turn: holding.turn.clone(), holder: holding.holder.clone() });
+                return Err(Error::TurnRunning {
+                    turn: holding.turn.clone(),
+                    holder: holding.holder.clone(),
+                });
             }
             holding.expires = expires;
             return Ok(expires);
         }
         self.fence += 1;
-        self.holding = Some(Holding { turn: turn.to_owned(), holder: holder.to_owned(), expires });
+        self.holding = Some(Holding {
+            turn: turn.to_owned(),
+            holder: holder.to_owned(),
+            expires,
+        });
         Ok(expires)
     }
 
@@ -81,7 +88,10 @@ impl Lease {
         if fence == self.fence && self.holding.is_some() {
             Ok(())
         } else {
-            Err(Error::StaleFence { fence, current: self.fence })
+            Err(Error::StaleFence {
+                fence,
+                current: self.fence,
+            })
         }
     }
 }
@@ -115,7 +125,10 @@ mod tests {
         lease.acquire("t1", "p1", MINUTE, at(0)).unwrap();
         assert!(lease.check(1).is_ok());
         lease.acquire("t2", "p2", MINUTE, at(60)).unwrap();
-        assert!(matches!(lease.check(1), Err(Error::StaleFence { fence: 1, current: 2 })));
+        assert!(matches!(
+            lease.check(1),
+            Err(Error::StaleFence { fence: 1, current: 2 })
+        ));
         assert!(lease.renew(1, MINUTE, at(61)).is_err());
         assert!(!lease.release(1));
         assert!(lease.check(2).is_ok());

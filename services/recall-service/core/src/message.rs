@@ -1,7 +1,7 @@
 //! Messages: what was said, what was sent in its place, and where the words come from.
 
 use serde::{Deserialize, Serialize};
-use steward_base::{FieldViolations, Span, Timestamp};
+use steward_base::{FieldViolations, Integrity, Span, Timestamp};
 
 use crate::session::{Usage, named_enum};
 
@@ -72,6 +72,17 @@ impl NewMessage {
         self.text.len() + self.sent_text.as_deref().map_or(0, str::len) + calls.sum::<usize>()
     }
 
+    /// How far its own words may be trusted: the lowest of its spans, or what the role stands for without any. What the
+    /// model says is as good as what it was told, so that it has no integrity of its own to lose.
+    pub fn own_integrity(&self) -> Integrity {
+        let of_role = match self.role {
+            Role::User => Integrity::Person,
+            Role::Assistant => Integrity::Operator,
+            Role::Tool => Integrity::UnknownTool,
+        };
+        self.spans.iter().map(|span| span.integrity).min().unwrap_or(of_role)
+    }
+
     /// Records what is wrong with it under `field`.
     pub fn check(&self, field: &str, violations: &mut FieldViolations) {
         if self.role != Role::Assistant && !self.tool_calls.is_empty() {
@@ -84,10 +95,16 @@ impl NewMessage {
         }
         match (&self.result, self.role) {
             (Some(result), Role::Tool) if result.call_id.is_empty() => {
-                violations.add(format!("{field}.tool_call_id"), "must name the call that the result answers");
+                violations.add(
+                    format!("{field}.tool_call_id"),
+                    "must name the call that the result answers",
+                );
             }
             (None, Role::Tool) => {
-                violations.add(format!("{field}.tool_call_id"), "must name the call that the result answers");
+                violations.add(
+                    format!("{field}.tool_call_id"),
+                    "must name the call that the result answers",
+                );
             }
             (Some(_), Role::User | Role::Assistant) => {
                 violations.add(format!("{field}.tool_call_id"), "only a tool message answers a call");
@@ -121,6 +138,8 @@ pub struct Message {
     pub body: NewMessage,
     /// Model of the session when it was appended.
     pub model: String,
+    /// How far its words may be trusted: of the model's, as far as the worst that stood in its context by then.
+    pub integrity: Integrity,
     /// Undone by the person: invisible everywhere but in a review's history (`Q-9`).
     pub rewound: bool,
     /// Taken out of the context by compression; still searchable (`Z-4`).
@@ -133,12 +152,18 @@ impl Message {
     /// The tools that it calls, or the one that it is the result of.
     pub fn tools(&self) -> Vec<String> {
         let calls = self.body.tool_calls.iter().map(|call| call.name.clone());
-        calls.chain(self.body.result.iter().map(|result| result.tool_name.clone())).collect()
+        calls
+            .chain(self.body.result.iter().map(|result| result.tool_name.clone()))
+            .collect()
     }
 
     /// What the index holds of it as said: words of people and the model.
     pub fn said_text(&self) -> &str {
-        if self.body.role == Role::Tool { "" } else { &self.body.text }
+        if self.body.role == Role::Tool {
+            ""
+        } else {
+            &self.body.text
+        }
     }
 
     /// What the index holds of it as tool text: results, and the names and arguments of calls.
@@ -146,7 +171,11 @@ impl Message {
         match self.body.role {
             Role::Tool => self.body.text.clone(),
             Role::User | Role::Assistant => {
-                let calls = self.body.tool_calls.iter().map(|call| format!("{} {}", call.name, call.arguments_json));
+                let calls = self
+                    .body
+                    .tool_calls
+                    .iter()
+                    .map(|call| format!("{} {}", call.name, call.arguments_json));
                 calls.collect::<Vec<_>>().join("\n")
             }
         }
@@ -156,7 +185,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use steward_base::{Integrity, SpanOrigin};
+    use steward_base::SpanOrigin;
 
     fn said(text: &str) -> NewMessage {
         NewMessage {
@@ -171,8 +200,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn without_spans_the_role_speaks_for_the_words() {
+        assert_eq!(said("x").own_integrity(), Integrity::Person);
+        let outside = Span {
+            integrity: Integrity::External,
+            ..span(0, 1)
+        };
+        assert_eq!(
+            NewMessage {
+                spans: vec![span(0, 1), outside],
+                ..said("xy")
+            }
+            .own_integrity(),
+            Integrity::External
+        );
+    }
+
     fn span(start: u32, end: u32) -> Span {
-        Span { start, end, origin: SpanOrigin::Assistant, integrity: Integrity::Person }
+        Span {
+            start,
+            end,
+            origin: SpanOrigin::Assistant,
+            integrity: Integrity::Person,
+        }
     }
 
     fn problems(message: &NewMessage) -> usize {
@@ -183,18 +234,54 @@ mod tests {
 
     #[test]
     fn spans_lie_on_characters_and_in_order() {
-        let good = NewMessage { spans: vec![span(0, 2), span(2, 3)], ..said("éa") };
+        let good = NewMessage {
+            spans: vec![span(0, 2), span(2, 3)],
+            ..said("éa")
+        };
         assert_eq!(problems(&good), 0);
-        for bad in [vec![span(0, 1)], vec![span(0, 4)], vec![span(2, 3), span(0, 2)], vec![span(3, 2)]] {
-            assert!(problems(&NewMessage { spans: bad, ..said("éa") }) > 0);
+        for bad in [
+            vec![span(0, 1)],
+            vec![span(0, 4)],
+            vec![span(2, 3), span(0, 2)],
+            vec![span(3, 2)],
+        ] {
+            assert!(
+                problems(&NewMessage {
+                    spans: bad,
+                    ..said("éa")
+                }) > 0
+            );
         }
     }
 
     #[test]
     fn a_tool_message_names_the_call_that_it_answers() {
-        assert_eq!(problems(&NewMessage { role: Role::Tool, ..said("42") }), 1);
-        let result = ToolResult { call_id: "c1".to_owned(), tool_name: "sum".to_owned(), is_error: false };
-        assert_eq!(problems(&NewMessage { role: Role::Tool, result: Some(result.clone()), ..said("42") }), 0);
-        assert_eq!(problems(&NewMessage { result: Some(result), ..said("42") }), 1);
+        assert_eq!(
+            problems(&NewMessage {
+                role: Role::Tool,
+                ..said("42")
+            }),
+            1
+        );
+        let result = ToolResult {
+            call_id: "c1".to_owned(),
+            tool_name: "sum".to_owned(),
+            is_error: false,
+        };
+        assert_eq!(
+            problems(&NewMessage {
+                role: Role::Tool,
+                result: Some(result.clone()),
+                ..said("42")
+            }),
+            0
+        );
+        assert_eq!(
+            problems(&NewMessage {
+                result: Some(result),
+                ..said("42")
+            }),
+            1
+        );
     }
 }

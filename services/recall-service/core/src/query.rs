@@ -58,9 +58,16 @@ pub struct Term {
 impl Term {
     /// `None` if nothing in `text` can be searched for.
     fn new(text: &str, prefix: bool, quoted: bool) -> Option<Self> {
-        let tokens: Vec<String> =
-            tokenizer::positions(text, Purpose::Query).into_iter().map(|token| token.text).collect();
-        (!tokens.is_empty()).then(|| Self { text: text.replace('\0', " "), tokens, prefix, quoted })
+        let tokens: Vec<String> = tokenizer::positions(text, Purpose::Query)
+            .into_iter()
+            .map(|token| token.text)
+            .collect();
+        (!tokens.is_empty()).then(|| Self {
+            text: text.replace('\0', " "),
+            tokens,
+            prefix,
+            quoted,
+        })
     }
 }
 
@@ -72,7 +79,9 @@ impl Query {
         if strict && let Some(expr) = parse::well_formed(&items) {
             return Some(Self { expr, strict });
         }
-        let terms = lex::literal_words(text).into_iter().filter_map(|word| Term::new(word, false, false));
+        let terms = lex::literal_words(text)
+            .into_iter()
+            .filter_map(|word| Term::new(word, false, false));
         parse::all_of(terms.map(Expr::Term).take(MAX_TERMS).collect()).map(|expr| Self { expr, strict: false })
     }
 
@@ -103,7 +112,11 @@ impl Query {
             return None;
         }
         let terms = terms_of(&self.expr);
-        let mut content: Vec<&Term> = terms.iter().copied().filter(|term| !is_function_word(&term.text)).collect();
+        let mut content: Vec<&Term> = terms
+            .iter()
+            .copied()
+            .filter(|term| !is_function_word(&term.text))
+            .collect();
         if content.is_empty() {
             content = terms;
         }
@@ -121,7 +134,10 @@ impl Query {
         match alternatives.len() {
             0 => None,
             1 => alternatives.pop().map(|expr| Self { expr, strict: false }),
-            _ => Some(Self { expr: Expr::Any(alternatives), strict: false }),
+            _ => Some(Self {
+                expr: Expr::Any(alternatives),
+                strict: false,
+            }),
         }
         .filter(|wider| wider.expr != self.expr)
     }
@@ -180,11 +196,11 @@ fn write_group(expr: &Expr, out: &mut String) {
 fn is_function_word(text: &str) -> bool {
     const WORDS: &[&str] = &[
         "a", "about", "after", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "before", "but", "by",
-        "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i",
-        "if", "in", "into", "is", "it", "its", "just", "last", "me", "my", "no", "not", "of", "on", "or", "our", "she",
-        "should", "so", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to",
-        "up", "us", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with",
-        "would", "you", "your",
+        "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how",
+        "i", "if", "in", "into", "is", "it", "its", "just", "last", "me", "my", "no", "not", "of", "on", "or", "our",
+        "she", "should", "so", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
+        "those", "to", "up", "us", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why",
+        "will", "with", "would", "you", "your",
     ];
     WORDS.binary_search(&text.to_ascii_lowercase().as_str()).is_ok()
 }

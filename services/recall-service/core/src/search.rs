@@ -15,8 +15,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, UserId};
+use steward_base::{Integrity, Timestamp};
 
 use crate::error::Error;
 use crate::message::Role;
@@ -115,7 +115,11 @@ pub struct Fold {
 impl Fold {
     /// For at most `limit` conversations.
     pub fn new(limit: usize) -> Self {
-        Self { limit, roots: HashSet::new(), kept: Vec::new() }
+        Self {
+            limit,
+            roots: HashSet::new(),
+            kept: Vec::new(),
+        }
     }
 
     /// Takes the next hit; breaks when no further one can matter.
@@ -123,7 +127,11 @@ impl Fold {
         if self.kept.len() < self.limit && self.roots.insert(hit.root.clone()) {
             self.kept.push(hit);
         }
-        if self.kept.len() < self.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if self.kept.len() < self.limit {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     }
 
     /// What was kept, in order.
@@ -147,6 +155,8 @@ pub struct RecalledMessage {
     pub tools: Vec<String>,
     /// When it was appended.
     pub created: Timestamp,
+    /// How far its words may be trusted; whoever passes the text on passes this on.
+    pub integrity: Integrity,
 }
 
 /// A conversation as search shows it.
@@ -173,6 +183,8 @@ pub struct FoundHit {
     pub snippet: String,
     /// Higher is better; comparable within one answer only.
     pub score: f64,
+    /// How far the words may be trusted.
+    pub integrity: Integrity,
 }
 
 /// An answer of any shape.

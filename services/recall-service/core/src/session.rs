@@ -243,6 +243,8 @@ pub struct Session {
     pub open_calls: Vec<OpenCall>,
     /// Learned artefacts shown to it.
     pub exposures: Vec<Exposure>,
+    /// The lowest integrity of everything that ever stood in its context.
+    pub lowest_integrity: Integrity,
     /// Turn that runs or waits.
     pub open_turn: Option<String>,
     /// Who may append.

@@ -11,8 +11,13 @@ use crate::error::Error;
 use crate::lease::{Grant, MAX_TTL, MIN_TTL};
 use crate::message::Message;
 use crate::session::Session;
-use crate::store::{IntegrityReport, LeaseRequest, MessageRange, SessionList, SessionStore};
+use crate::store::{IntegrityReport, LeaseRequest, MessageRange, SessionList, SessionStore, Taken};
 use crate::turn::{DueReview, Turn};
+
+/// A page of messages ends when it has this many bytes.
+pub const PAGE_BYTES: usize = 8 * 1024 * 1024;
+/// Messages fetched at a time.
+const BATCH: u32 = 32;
 
 /// Bounds that an operator may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +28,9 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { message_bytes: 2 * 1024 * 1024 }
+        Self {
+            message_bytes: 2 * 1024 * 1024,
+        }
     }
 }
 
@@ -50,7 +57,12 @@ pub struct Sessions {
 impl Sessions {
     /// Operations over `store`, by `clock`: the clock by which leases end.
     pub fn new(store: Arc<dyn SessionStore>, clock: Arc<dyn Clock>, ids: Arc<dyn IdGen>, limits: Limits) -> Self {
-        Self { store, clock, ids, limits }
+        Self {
+            store,
+            clock,
+            ids,
+            limits,
+        }
     }
 
     /// A fresh identifier, for what the caller leaves to the server.
@@ -60,7 +72,10 @@ impl Sessions {
 
     /// The session.
     pub async fn get_session(&self, team: &TeamId, session: &SessionId) -> Result<Session, Error> {
-        self.store.session(team, session).await?.ok_or_else(|| not_found(team, session))
+        self.store
+            .session(team, session)
+            .await?
+            .ok_or_else(|| not_found(team, session))
     }
 
     /// A user's sessions, most recently active first, without prompts and tool lists.
@@ -84,7 +99,12 @@ impl Sessions {
             }
         }
         violations.into_result()?;
-        let request = LeaseRequest { turn, holder, ttl: checked_ttl(ttl)?, now: self.clock.now() };
+        let request = LeaseRequest {
+            turn,
+            holder,
+            ttl: checked_ttl(ttl)?,
+            now: self.clock.now(),
+        };
         self.store.acquire_lease(team, session, request).await
     }
 
@@ -96,7 +116,9 @@ impl Sessions {
         fence: u64,
         ttl: Duration,
     ) -> Result<Timestamp, Error> {
-        self.store.renew_lease(team, session, fence, checked_ttl(ttl)?, self.clock.now()).await
+        self.store
+            .renew_lease(team, session, fence, checked_ttl(ttl)?, self.clock.now())
+            .await
     }
 
     /// Gives the lease up. One that is no longer held changes nothing.
@@ -104,17 +126,40 @@ impl Sessions {
         self.store.release_lease(team, session, fence).await
     }
 
-    /// Messages in order.
+    /// Messages in order, up to the range's limit or [`PAGE_BYTES`], and the number to go on from. They are fetched in
+    /// small batches, so that a page of large messages never stands in memory as a whole.
     pub async fn list_messages(
         &self,
         team: &TeamId,
         session: &SessionId,
         range: &MessageRange,
-    ) -> Result<Vec<Message>, Error> {
-        match self.store.messages(team, session, range).await? {
-            messages if messages.is_empty() => self.get_session(team, session).await.map(|_| messages),
-            messages => Ok(messages),
+    ) -> Result<(Vec<Message>, Option<u64>), Error> {
+        let mut page: Vec<Message> = Vec::new();
+        let mut bytes = 0;
+        let mut batch = MessageRange {
+            taken: Taken::First,
+            limit: BATCH,
+            ..range.clone()
+        };
+        loop {
+            let found = self.store.messages(team, session, &batch).await?;
+            let is_last = found.len() < BATCH as usize;
+            for message in found {
+                if page.len() >= range.limit as usize || bytes >= PAGE_BYTES {
+                    return Ok((page, Some(message.seq)));
+                }
+                bytes += message.body.size();
+                batch.from = message.seq + 1;
+                page.push(message);
+            }
+            if is_last {
+                break;
+            }
         }
+        if page.is_empty() {
+            self.get_session(team, session).await?;
+        }
+        Ok((page, None))
     }
 
     /// A turn.
@@ -144,18 +189,27 @@ impl Sessions {
     /// The session, if it is this user's. Another user's is answered like a missing one.
     pub async fn own_session(&self, team: &TeamId, session: &SessionId, user: &UserId) -> Result<Session, Error> {
         let found = self.get_session(team, session).await?;
-        if found.user == *user { Ok(found) } else { Err(not_found(team, session)) }
+        if found.user == *user {
+            Ok(found)
+        } else {
+            Err(not_found(team, session))
+        }
     }
 }
 
 pub(crate) fn not_found(team: &TeamId, session: &SessionId) -> Error {
-    Error::SessionNotFound { session: session_name(team, session) }
+    Error::SessionNotFound {
+        session: session_name(team, session),
+    }
 }
 
 fn checked_ttl(ttl: Duration) -> Result<Duration, Error> {
     if (MIN_TTL..=MAX_TTL).contains(&ttl) {
         Ok(ttl)
     } else {
-        Err(Error::field("ttl", format!("must be {} to {} seconds", MIN_TTL.as_secs(), MAX_TTL.as_secs())))
+        Err(Error::field(
+            "ttl",
+            format!("must be {} to {} seconds", MIN_TTL.as_secs(), MAX_TTL.as_secs()),
+        ))
     }
 }

@@ -89,7 +89,14 @@ pub struct MessageRange {
 impl MessageRange {
     /// The first `limit` of everything in `from..=to`, as the model sees it.
     pub fn in_context(from: u64, to: u64, limit: u32) -> Self {
-        Self { from, to, visibility: Visibility::InContext, roles: Vec::new(), taken: Taken::First, limit }
+        Self {
+            from,
+            to,
+            visibility: Visibility::InContext,
+            roles: Vec::new(),
+            taken: Taken::First,
+            limit,
+        }
     }
 }
 
@@ -146,8 +153,7 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error>;
 
     /// Messages in ascending order; none for a session that does not exist.
-    async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange)
-    -> Result<Vec<Message>, Error>;
+    async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error>;
 
     /// Marks the messages `from..=to`. Rewound ones leave the index in the same transaction.
     async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error>;

@@ -82,7 +82,12 @@ where
             Class::Pictograph => {
                 rest.next();
                 let end = start + character.len_utf8();
-                sink(Token { text: &text[start..end], start, end, colocated: false })?;
+                sink(Token {
+                    text: &text[start..end],
+                    start,
+                    end,
+                    colocated: false,
+                })?;
             }
             Class::Other => {
                 rest.next();
@@ -99,7 +104,12 @@ pub fn positions(text: &str, purpose: Purpose) -> Vec<PlacedToken> {
     let _ = tokenize(text, purpose, &mut Scratch::default(), &mut |token: Token<'_>| {
         let position = if token.colocated { next - 1 } else { next };
         next = position + 1;
-        placed.push(PlacedToken { position, text: token.text.to_owned(), start: token.start, end: token.end });
+        placed.push(PlacedToken {
+            position,
+            text: token.text.to_owned(),
+            start: token.start,
+            end: token.end,
+        });
         ControlFlow::Continue(())
     });
     placed
@@ -145,8 +155,12 @@ where
             scratch.pair.clear();
             scratch.pair.push_str(&scratch.units[before.buffer]);
             scratch.pair.push_str(&scratch.units[unit.buffer]);
-            let pair =
-                Token { text: &scratch.pair, start: before.start, end: unit.end, colocated: purpose == Purpose::Document };
+            let pair = Token {
+                text: &scratch.pair,
+                start: before.start,
+                end: unit.end,
+                colocated: purpose == Purpose::Document,
+            };
             if purpose == Purpose::Document {
                 sink(single(&scratch.units, before))?;
             }
@@ -158,15 +172,15 @@ where
 }
 
 fn single(units: &[String; 2], unit: Unit) -> Token<'_> {
-    Token { text: &units[unit.buffer], start: unit.start, end: unit.end, colocated: false }
+    Token {
+        text: &units[unit.buffer],
+        start: unit.start,
+        end: unit.end,
+        colocated: false,
+    }
 }
 
-fn next_unit(
-    text: &str,
-    rest: &mut Peekable<CharIndices<'_>>,
-    buffer: usize,
-    units: &mut [String; 2],
-) -> Option<Unit> {
+fn next_unit(text: &str, rest: &mut Peekable<CharIndices<'_>>, buffer: usize, units: &mut [String; 2]) -> Option<Unit> {
     let (start, first) = rest.next_if(|&(_, character)| class_of(character) == Class::Dense)?;
     let mut end = start + first.len_utf8();
     let mut composed = false;

@@ -107,6 +107,9 @@ pub struct DueReview {
 impl DueReview {
     /// Full resource name.
     pub fn name(&self) -> String {
-        format!("teams/{}/sessions/{}/dueReviews/{}", self.team, self.session, self.review.id)
+        format!(
+            "teams/{}/sessions/{}/dueReviews/{}",
+            self.team, self.session, self.review.id
+        )
     }
 }

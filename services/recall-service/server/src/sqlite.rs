@@ -49,7 +49,10 @@ pub(crate) struct SqliteSessionStore {
 impl SqliteSessionStore {
     /// Opens the folder, and looks into every file for due reviews that were left by an earlier process.
     pub(crate) async fn open(folder: PathBuf, max_open: usize) -> Result<Self, Error> {
-        let store = Self { teams: Teams::new(folder, max_open), with_due: TeamsWithDue::default() };
+        let store = Self {
+            teams: Teams::new(folder, max_open),
+            with_due: TeamsWithDue::default(),
+        };
         for team in store.teams.known().await? {
             if let Some(sqlite) = store.teams.get(&team, Missing::Leave).await? {
                 let mut reader = sqlite.read().await.map_err(Failure::from)?;
@@ -98,18 +101,23 @@ impl SessionStore for SqliteSessionStore {
         let team = new.team.clone();
         let sqlite = self.teams.get(&team, Missing::Create).await?;
         let sqlite = sqlite.ok_or_else(|| sessions::missing(&team, &new.id))?;
-        let write = sqlite.write(move |connection| Box::pin(async move { sessions::create(connection, new, now).await }));
+        let write =
+            sqlite.write(move |connection| Box::pin(async move { sessions::create(connection, new, now).await }));
         Ok(write.await?)
     }
 
     async fn session(&self, team: &TeamId, session: &SessionId) -> Result<Option<Session>, Error> {
-        let Some(sqlite) = self.team(team).await? else { return Ok(None) };
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(None);
+        };
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
         Ok(sessions::load(&mut reader, team, session).await?)
     }
 
     async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error> {
-        let Some(sqlite) = self.team(&list.team).await? else { return Ok(Vec::new()) };
+        let Some(sqlite) = self.team(&list.team).await? else {
+            return Ok(Vec::new());
+        };
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
         Ok(sessions::list(&mut reader, list).await?)
     }
@@ -119,7 +127,11 @@ impl SessionStore for SqliteSessionStore {
             let LeaseRequest { turn, holder, ttl, now } = request;
             let expires = found.lease.acquire(&turn, &holder, ttl, now)?;
             let interrupted_turn = found.open_turn.clone().filter(|open| *open != turn);
-            Ok(Grant { fence: found.lease.fence, expires, interrupted_turn })
+            Ok(Grant {
+                fence: found.lease.fence,
+                expires,
+                interrupted_turn,
+            })
         };
         self.change_lease(team, session, acquire).await
     }
@@ -132,7 +144,8 @@ impl SessionStore for SqliteSessionStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<Timestamp, Error> {
-        self.change_lease(team, session, move |found| found.lease.renew(fence, ttl, now)).await
+        self.change_lease(team, session, move |found| found.lease.renew(fence, ttl, now))
+            .await
     }
 
     async fn release_lease(&self, team: &TeamId, session: &SessionId, fence: u64) -> Result<(), Error> {
@@ -145,7 +158,10 @@ impl SessionStore for SqliteSessionStore {
 
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
         let team = append.team.clone();
-        let sqlite = self.team(&team).await?.ok_or_else(|| sessions::missing(&team, &append.session))?;
+        let sqlite = self
+            .team(&team)
+            .await?
+            .ok_or_else(|| sessions::missing(&team, &append.session))?;
         let with_due = self.with_due.clone();
         let write = sqlite.write(move |connection| {
             Box::pin(async move {
@@ -159,13 +175,10 @@ impl SessionStore for SqliteSessionStore {
         Ok(write.await?)
     }
 
-    async fn messages(
-        &self,
-        team: &TeamId,
-        session: &SessionId,
-        range: &MessageRange,
-    ) -> Result<Vec<Message>, Error> {
-        let Some(sqlite) = self.team(team).await? else { return Ok(Vec::new()) };
+    async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(Vec::new());
+        };
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
         Ok(messages::list(&mut reader, team, session, range).await?)
     }
@@ -180,7 +193,9 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {
-        let Some(sqlite) = self.team(team).await? else { return Ok(None) };
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(None);
+        };
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
         Ok(messages::load_turn(&mut reader, team, session, turn).await?)
     }
@@ -188,7 +203,9 @@ impl SessionStore for SqliteSessionStore {
     async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error> {
         let mut due = Vec::new();
         for team in self.with_due.all() {
-            let Some(sqlite) = self.team(&team).await? else { continue };
+            let Some(sqlite) = self.team(&team).await? else {
+                continue;
+            };
             let mut reader = sqlite.read().await.map_err(Failure::from)?;
             let found = outbox::list(&mut reader, limit).await?;
             drop(reader);
@@ -210,9 +227,8 @@ impl SessionStore for SqliteSessionStore {
         let mut removed = 0;
         for (team, reviews) in by_team {
             if let Some(sqlite) = self.team(&team).await? {
-                let write = sqlite.write(move |connection| {
-                    Box::pin(async move { outbox::acknowledge(connection, &reviews).await })
-                });
+                let write = sqlite
+                    .write(move |connection| Box::pin(async move { outbox::acknowledge(connection, &reviews).await }));
                 removed += write.await?;
             }
         }
@@ -221,7 +237,10 @@ impl SessionStore for SqliteSessionStore {
 
     async fn check_integrity(&self, team: &TeamId, rebuild: bool) -> Result<IntegrityReport, Error> {
         let Some(sqlite) = self.team(team).await? else {
-            return Ok(IntegrityReport { tokenizer_version: words::VERSION, ..IntegrityReport::default() });
+            return Ok(IntegrityReport {
+                tokenizer_version: words::VERSION,
+                ..IntegrityReport::default()
+            });
         };
         if rebuild {
             index::rebuild(&sqlite).await?;
@@ -230,13 +249,17 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        let Some(sqlite) = self.team(&query.asker.team).await? else { return Ok(Vec::new()) };
+        let Some(sqlite) = self.team(&query.asker.team).await? else {
+            return Ok(Vec::new());
+        };
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
         Ok(search::hits(&mut reader, query).await?)
     }
 
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {
-        let Some(sqlite) = self.team(&query.asker.team).await? else { return Ok(Vec::new()) };
+        let Some(sqlite) = self.team(&query.asker.team).await? else {
+            return Ok(Vec::new());
+        };
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
         Ok(search::recent(&mut reader, query).await?)
     }

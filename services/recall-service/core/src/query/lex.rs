@@ -5,8 +5,14 @@ use crate::tokenizer::{self, Purpose};
 /// One piece of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item<'a> {
-    Word { text: &'a str, prefix: bool },
-    Quoted { text: String, prefix: bool },
+    Word {
+        text: &'a str,
+        prefix: bool,
+    },
+    Quoted {
+        text: String,
+        prefix: bool,
+    },
     /// A quote that is never closed.
     OpenQuote,
     And,
@@ -50,7 +56,9 @@ pub(super) fn items(text: &str) -> Vec<Item<'_>> {
                 rest = &rest[1..];
             }
             _ => {
-                let end = rest.find(|sign| is_blank(sign) || matches!(sign, '"' | '(' | ')')).unwrap_or(rest.len());
+                let end = rest
+                    .find(|sign| is_blank(sign) || matches!(sign, '"' | '(' | ')'))
+                    .unwrap_or(rest.len());
                 items.push(word(&rest[..end]));
                 rest = &rest[end..];
             }
@@ -60,7 +68,9 @@ pub(super) fn items(text: &str) -> Vec<Item<'_>> {
 
 /// The words of `text` when no sign in it means anything.
 pub(super) fn literal_words(text: &str) -> Vec<&str> {
-    text.split(|sign| is_blank(sign) || matches!(sign, '"' | '(' | ')' | '*')).filter(|word| !word.is_empty()).collect()
+    text.split(|sign| is_blank(sign) || matches!(sign, '"' | '(' | ')' | '*'))
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 /// Whether `text` is one unbroken run of a script without blanks: its query tokens are pairs closed by a single.
@@ -76,7 +86,10 @@ fn word(text: &str) -> Item<'_> {
         "OR" => Item::Or,
         "NOT" => Item::Not,
         _ => match text.strip_suffix('*') {
-            Some(stem) if !stem.is_empty() && !stem.ends_with('*') => Item::Word { text: stem, prefix: true },
+            Some(stem) if !stem.is_empty() && !stem.ends_with('*') => Item::Word {
+                text: stem,
+                prefix: true,
+            },
             _ => Item::Word { text, prefix: false },
         },
     }

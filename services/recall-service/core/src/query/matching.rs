@@ -45,7 +45,11 @@ impl Searchable {
         let mut found: Vec<Range<usize>> = Vec::new();
         for term in query.terms() {
             let length = term.tokens.len();
-            found.extend(self.places(term).into_iter().filter_map(|first| self.bytes_of(first, first + length - 1)));
+            found.extend(
+                self.places(term)
+                    .into_iter()
+                    .filter_map(|first| self.bytes_of(first, first + length - 1)),
+            );
         }
         found.sort_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<usize>> = Vec::new();
@@ -71,9 +75,10 @@ impl Searchable {
             let here = self.positions_of(token, term.prefix && offset == last);
             places = Some(match places {
                 None => here,
-                Some(before) => {
-                    before.into_iter().filter(|first| here.binary_search(&(first + offset)).is_ok()).collect()
-                }
+                Some(before) => before
+                    .into_iter()
+                    .filter(|first| here.binary_search(&(first + offset)).is_ok())
+                    .collect(),
             });
         }
         places.unwrap_or_default()

@@ -22,7 +22,11 @@ pub(super) fn all_of(members: Vec<Expr>) -> Option<Expr> {
 }
 
 fn list_of(mut members: Vec<Expr>, list: fn(Vec<Expr>) -> Expr) -> Option<Expr> {
-    if members.len() > 1 { Some(list(members)) } else { members.pop() }
+    if members.len() > 1 {
+        Some(list(members))
+    } else {
+        members.pop()
+    }
 }
 
 /// The pieces do not form an expression.
@@ -61,7 +65,10 @@ impl<'a> Reader<'a> {
         let mut members: Vec<Expr> = self.without(depth)?.into_iter().collect();
         loop {
             let explicit = self.take_if(&Item::And);
-            let continues = matches!(self.peek(), Some(Item::Word { .. } | Item::Quoted { .. } | Item::OpenGroup));
+            let continues = matches!(
+                self.peek(),
+                Some(Item::Word { .. } | Item::Quoted { .. } | Item::OpenGroup)
+            );
             if !explicit && !continues {
                 return Ok(list_of(members, Expr::All));
             }
@@ -89,13 +96,21 @@ impl<'a> Reader<'a> {
             Item::Quoted { text, prefix } => Term::new(text, *prefix, true),
             Item::OpenGroup if depth < MAX_DEPTH => {
                 let inner = self.any(depth + 1)?;
-                return if self.take_if(&Item::CloseGroup) { Ok(inner) } else { Err(Malformed) };
+                return if self.take_if(&Item::CloseGroup) {
+                    Ok(inner)
+                } else {
+                    Err(Malformed)
+                };
             }
             Item::OpenGroup | Item::CloseGroup | Item::OpenQuote | Item::And | Item::Or | Item::Not => {
                 return Err(Malformed);
             }
         };
         self.terms += usize::from(term.is_some());
-        if self.terms > MAX_TERMS { Ok(None) } else { Ok(term.map(Expr::Term)) }
+        if self.terms > MAX_TERMS {
+            Ok(None)
+        } else {
+            Ok(term.map(Expr::Term))
+        }
     }
 }

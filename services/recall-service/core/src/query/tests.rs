@@ -12,7 +12,9 @@ fn finds(query: &str, text: &str) -> bool {
 
 #[test]
 fn the_list_of_function_words_is_sorted() {
-    assert!(is_function_word("a") && is_function_word("Your") && is_function_word("not") && !is_function_word("deploy"));
+    assert!(
+        is_function_word("a") && is_function_word("Your") && is_function_word("not") && !is_function_word("deploy")
+    );
     assert!(is_function_word("these") && is_function_word("in") && is_function_word("would"));
 }
 
@@ -37,7 +39,18 @@ fn signs_are_literal_text_when_the_whole_is_not_well_formed() {
 
 #[test]
 fn what_holds_no_word_is_no_query() {
-    for nothing in ["", "   ", "\"", "*", "\"\"", "()", "--", &"[".repeat(500), &"(".repeat(500), "\u{3000}"] {
+    for nothing in [
+        "",
+        "   ",
+        "\"",
+        "*",
+        "\"\"",
+        "()",
+        "--",
+        &"[".repeat(500),
+        &"(".repeat(500),
+        "\u{3000}",
+    ] {
         assert_eq!(Query::parse(nothing), None, "{nothing:?}");
     }
 }
@@ -45,8 +58,21 @@ fn what_holds_no_word_is_no_query() {
 #[test]
 fn everyday_spellings_find_their_text() {
     for text in [
-        "red-letter", ".npmrc", "--dry-run", "don't", "src/main.rs", "ops@mail.example", "75%", "v3.14", "C++", "a:b",
-        "\"exact words here\"", "青岛", "岛", "검색", "🚀",
+        "red-letter",
+        ".npmrc",
+        "--dry-run",
+        "don't",
+        "src/main.rs",
+        "ops@mail.example",
+        "75%",
+        "v3.14",
+        "C++",
+        "a:b",
+        "\"exact words here\"",
+        "青岛",
+        "岛",
+        "검색",
+        "🚀",
     ] {
         let stored = format!("before {} after", text.replace('"', ""));
         assert!(finds(text, &stored), "{text}");
@@ -65,8 +91,14 @@ fn an_explicit_operator_is_never_loosened() {
 fn a_plain_list_widens_to_any_of_its_content_words() {
     let query = Query::parse("how did we deploy the harbour api").unwrap();
     assert!(query.is_plain_list());
-    assert_eq!(query.widened().unwrap().to_match(), "\"deploy\" OR \"harbour\" OR \"api\"");
-    assert_eq!(Query::parse("what is this").unwrap().widened().unwrap().to_match(), "\"what\" OR \"is\" OR \"this\"");
+    assert_eq!(
+        query.widened().unwrap().to_match(),
+        "\"deploy\" OR \"harbour\" OR \"api\""
+    );
+    assert_eq!(
+        Query::parse("what is this").unwrap().widened().unwrap().to_match(),
+        "\"what\" OR \"is\" OR \"this\""
+    );
 }
 
 #[test]

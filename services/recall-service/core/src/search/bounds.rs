@@ -13,7 +13,10 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Self { left: ANSWER_BYTES, truncated: false }
+        Self {
+            left: ANSWER_BYTES,
+            truncated: false,
+        }
     }
 
     /// Whether the whole answer was cut.
@@ -30,7 +33,11 @@ impl Budget {
     pub(super) fn show(&mut self, message: &Message, chars: usize) -> RecalledMessage {
         let whole = &message.body.text;
         let by_chars = whole.char_indices().nth(chars).map_or(whole.len(), |(at, _)| at);
-        let end = if by_chars > self.left { whole.floor_char_boundary(self.left) } else { by_chars };
+        let end = if by_chars > self.left {
+            whole.floor_char_boundary(self.left)
+        } else {
+            by_chars
+        };
         if end < by_chars {
             self.truncated = true;
             self.left = 0;
@@ -44,6 +51,7 @@ impl Budget {
             text_chars: whole.chars().count() as u64,
             tools: message.tools(),
             created: message.created,
+            integrity: message.integrity,
         }
     }
 

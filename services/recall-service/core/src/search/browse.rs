@@ -9,7 +9,10 @@ use crate::store::{MessageRange, Taken, Visibility};
 impl Search {
     /// The most recently active conversations, each with the person's first message. Demoted sources come last.
     pub async fn browse(&self, asker: &Asker, limit: usize) -> Result<Answer, Error> {
-        let query = RecentQuery { asker: asker.clone(), limit };
+        let query = RecentQuery {
+            asker: asker.clone(),
+            limit,
+        };
         let mut budget = Budget::new();
         let mut conversations = Vec::new();
         for session in self.store.recent(&query).await? {
@@ -30,6 +33,10 @@ impl Search {
                 closing: Vec::new(),
             });
         }
-        Ok(Answer { conversations, truncated: budget.is_truncated(), ..Answer::default() })
+        Ok(Answer {
+            conversations,
+            truncated: budget.is_truncated(),
+            ..Answer::default()
+        })
     }
 }

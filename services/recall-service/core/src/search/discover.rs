@@ -38,9 +38,14 @@ impl Search {
     /// Finds conversations. A text in which nothing can be searched for finds none.
     pub async fn discover(&self, asker: &Asker, discover: Discover) -> Result<Answer, Error> {
         if discover.query.chars().count() > MAX_QUERY {
-            return Err(Error::field("discover.query", format!("must have at most {MAX_QUERY} characters")));
+            return Err(Error::field(
+                "discover.query",
+                format!("must have at most {MAX_QUERY} characters"),
+            ));
         }
-        let Some(query) = Query::parse(&discover.query) else { return Ok(Answer::default()) };
+        let Some(query) = Query::parse(&discover.query) else {
+            return Ok(Answer::default());
+        };
         let sources = match discover.sources {
             sources if sources.is_empty() => SessionSource::visible(),
             sources => sources.into_iter().filter(|source| !source.is_hidden()).collect(),
@@ -65,7 +70,13 @@ impl Search {
             }
         }
         let expression = run.query().to_match();
-        Ok(Answer { conversations, widened, expression, truncated: budget.is_truncated(), ..Answer::default() })
+        Ok(Answer {
+            conversations,
+            widened,
+            expression,
+            truncated: budget.is_truncated(),
+            ..Answer::default()
+        })
     }
 
     /// Hits for all words, filled up by hits for any word where that finds too little and the caller did not say
@@ -78,7 +89,11 @@ impl Search {
         let mut hits: Vec<(Hit, Run)> = exact.into_iter().map(|hit| (hit, run.clone())).collect();
         let Some(wider) = wider else { return Ok((hits, run)) };
         let limit = asked.limit;
-        let more = HitQuery { query: wider.clone(), limit: limit + hits.len(), ..asked };
+        let more = HitQuery {
+            query: wider.clone(),
+            limit: limit + hits.len(),
+            ..asked
+        };
         let run = Run::Widened(wider);
         for hit in self.store.hits(&more).await? {
             if hits.len() < limit && hits.iter().all(|(known, _)| known.root != hit.root) {
@@ -95,7 +110,9 @@ impl Search {
         query: &Query,
         budget: &mut Budget,
     ) -> Result<Option<Conversation>, Error> {
-        let Some(mut session) = self.store.session(&asker.team, &hit.session).await? else { return Ok(None) };
+        let Some(mut session) = self.store.session(&asker.team, &hit.session).await? else {
+            return Ok(None);
+        };
         session.frozen = Frozen::default();
         let end = session.last_seq;
         let is_current = asker.current.as_ref() == Some(&hit.session);
@@ -108,11 +125,18 @@ impl Search {
             limit,
         };
         let (from, to) = (hit.seq.saturating_sub(AROUND), hit.seq.saturating_add(AROUND));
-        let mut around =
-            self.store.messages(&asker.team, &hit.session, &range(from, to, Taken::First, u32::MAX)).await?;
-        let mut opening =
-            self.store.messages(&asker.team, &hit.session, &range(1, end, Taken::First, BOOKEND)).await?;
-        let mut closing = self.store.messages(&asker.team, &hit.session, &range(1, end, Taken::Last, BOOKEND)).await?;
+        let mut around = self
+            .store
+            .messages(&asker.team, &hit.session, &range(from, to, Taken::First, u32::MAX))
+            .await?;
+        let mut opening = self
+            .store
+            .messages(&asker.team, &hit.session, &range(1, end, Taken::First, BOOKEND))
+            .await?;
+        let mut closing = self
+            .store
+            .messages(&asker.team, &hit.session, &range(1, end, Taken::Last, BOOKEND))
+            .await?;
         if is_current {
             // What is in context already is not repeated.
             for part in [&mut around, &mut opening, &mut closing] {
@@ -120,11 +144,19 @@ impl Search {
             }
         }
         // A rewind may have come between finding and showing.
-        let Some(found) = around.iter().find(|message| message.seq == hit.seq) else { return Ok(None) };
+        let Some(found) = around.iter().find(|message| message.seq == hit.seq) else {
+            return Ok(None);
+        };
         let snippet = best_snippet(found, query);
+        let hit = FoundHit {
+            seq: hit.seq,
+            snippet,
+            score: hit.score,
+            integrity: found.integrity,
+        };
         Ok(Some(Conversation {
             session,
-            hit: Some(FoundHit { seq: hit.seq, snippet, score: hit.score }),
+            hit: Some(hit),
             around: budget.show_all(&around, CONTEXT_CHARS),
             opening: budget.show_all(&opening, CONTEXT_CHARS),
             closing: budget.show_all(&closing, CONTEXT_CHARS),

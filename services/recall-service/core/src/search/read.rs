@@ -36,7 +36,9 @@ impl Search {
         if is_current {
             messages.retain(|message| message.compacted);
             if messages.is_empty() {
-                return Err(Error::InContext { session: session.name() });
+                return Err(Error::InContext {
+                    session: session.name(),
+                });
             }
         }
         let mut budget = Budget::new();

@@ -36,15 +36,28 @@ impl Search {
             limit,
         };
         let store = &self.store;
-        let found = store.messages(&asker.team, &session.id, &range(anchor, anchor, Taken::First, 1, &[])).await?;
+        let found = store
+            .messages(&asker.team, &session.id, &range(anchor, anchor, Taken::First, 1, &[]))
+            .await?;
         let Some(found) = found.into_iter().next() else {
-            return Err(Error::MessageNotFound { session: session.name(), seq: anchor });
+            return Err(Error::MessageNotFound {
+                session: session.name(),
+                seq: anchor,
+            });
         };
         if is_current && !found.compacted {
-            return Err(Error::InContext { session: session.name() });
+            return Err(Error::InContext {
+                session: session.name(),
+            });
         }
         let before = range(0, anchor.saturating_sub(1), Taken::Last, scroll.window, &scroll.roles);
-        let after = range(anchor.saturating_add(1), u64::MAX, Taken::First, scroll.window, &scroll.roles);
+        let after = range(
+            anchor.saturating_add(1),
+            u64::MAX,
+            Taken::First,
+            scroll.window,
+            &scroll.roles,
+        );
         let mut messages: Vec<Message> = store.messages(&asker.team, &session.id, &before).await?;
         if scroll.roles.is_empty() || scroll.roles.contains(&found.body.role) {
             messages.push(found);
@@ -55,6 +68,10 @@ impl Search {
         }
         let mut budget = Budget::new();
         let messages = budget.show_all(&messages, MESSAGE_CHARS);
-        Ok(Answer { messages, truncated: budget.is_truncated(), ..Answer::default() })
+        Ok(Answer {
+            messages,
+            truncated: budget.is_truncated(),
+            ..Answer::default()
+        })
     }
 }

@@ -21,12 +21,18 @@ const MAX_MATCHES: usize = 256;
 /// The best part of `text` for `query`: where most matches lie together, the earliest of equals. Without any match, the
 /// beginning. An ellipsis stands where text was left out.
 pub fn snippet(text: &str, query: &Query) -> String {
-    let text: String = text.chars().filter(|&sign| sign != MATCH_START && sign != MATCH_END).collect();
+    let text: String = text
+        .chars()
+        .filter(|&sign| sign != MATCH_START && sign != MATCH_END)
+        .collect();
     let mut matches = Searchable::new(&text).ranges(query);
     matches.truncate(MAX_MATCHES);
     let boundaries: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let char_at = |byte: usize| boundaries.partition_point(|&at| at < byte);
-    let in_chars: Vec<Range<usize>> = matches.iter().map(|range| char_at(range.start)..char_at(range.end)).collect();
+    let in_chars: Vec<Range<usize>> = matches
+        .iter()
+        .map(|range| char_at(range.start)..char_at(range.end))
+        .collect();
 
     let total = boundaries.len() - 1;
     let first = best_start(&in_chars).saturating_sub(LEAD);
@@ -58,7 +64,12 @@ pub fn snippet(text: &str, query: &Query) -> String {
 /// Where the window with the most matches begins.
 fn best_start(matches: &[Range<usize>]) -> usize {
     let room = LENGTH - LEAD;
-    let reach = |start: usize| matches.iter().filter(|range| range.start >= start && range.end <= start + room).count();
+    let reach = |start: usize| {
+        matches
+            .iter()
+            .filter(|range| range.start >= start && range.end <= start + room)
+            .count()
+    };
     let mut best = (0, 0);
     for range in matches {
         let count = reach(range.start);
@@ -66,7 +77,11 @@ fn best_start(matches: &[Range<usize>]) -> usize {
             best = (count, range.start);
         }
     }
-    if best.0 == 0 { matches.first().map_or(0, |range| range.start) } else { best.1 }
+    if best.0 == 0 {
+        matches.first().map_or(0, |range| range.start)
+    } else {
+        best.1
+    }
 }
 
 #[cfg(test)]
@@ -75,7 +90,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn shown(text: &str, query: &str) -> String {
-        snippet(text, &Query::parse(query).unwrap()).replace(MATCH_START, "[").replace(MATCH_END, "]")
+        snippet(text, &Query::parse(query).unwrap())
+            .replace(MATCH_START, "[")
+            .replace(MATCH_END, "]")
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! What every [`SessionStore`] must do, as tests that any implementation runs: [`session_store_contract!`].
 //!
 //! The cases go through the operations, so that they hold rules and store together to what callers see.
-#![expect(clippy::missing_errors_doc, clippy::unwrap_used, reason = "these are tests, kept where every store finds them")]
+#![expect(
+    clippy::missing_errors_doc,
+    clippy::unwrap_used,
+    reason = "these are tests, kept where every store finds them"
+)]
 
 pub mod appends;
 pub mod searches;
@@ -50,7 +54,8 @@ macro_rules! session_store_contract {
                 state_changes_with_the_messages, a_turn_moves_from_running_to_its_end,
                 a_turn_that_was_left_open_is_closed_by_the_next, due_reviews_stay_until_acknowledged,
                 a_session_that_skips_reviews_makes_none_due, messages_are_taken_from_either_end,
-                oversized_messages_are_refused,
+                oversized_messages_are_refused, a_page_of_messages_says_where_the_next_begins,
+                integrity_follows_what_stood_in_the_context,
             },
             searches::{
                 dense_scripts_are_found_in_every_query_shape, any_text_is_a_valid_query,
@@ -70,7 +75,8 @@ struct SteadyClock(AtomicI64);
 
 impl SteadyClock {
     fn advance(&self, by: Duration) {
-        self.0.fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
+        self.0
+            .fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
     }
 }
 
@@ -103,14 +109,30 @@ impl World {
     /// Over an empty store.
     pub fn new(store: Arc<dyn SessionStore>) -> Self {
         let clock = Arc::new(SteadyClock(AtomicI64::new(1_790_000_000_000_000)));
-        let limits = Limits { message_bytes: 1_000_000 };
-        let sessions = Sessions::new(Arc::clone(&store), clock.clone(), Arc::new(CountingIds::default()), limits);
-        Self { search: Search::new(Arc::clone(&store)), store, sessions, clock, ids: CountingIds::default() }
+        let limits = Limits {
+            message_bytes: 1_000_000,
+        };
+        let sessions = Sessions::new(
+            Arc::clone(&store),
+            clock.clone(),
+            Arc::new(CountingIds::default()),
+            limits,
+        );
+        Self {
+            search: Search::new(Arc::clone(&store)),
+            store,
+            sessions,
+            clock,
+            ids: CountingIds::default(),
+        }
     }
 
     fn request(&self) -> RequestKey {
         let id = self.ids.new_id();
-        RequestKey { hash: format!("hash of {id}"), id }
+        RequestKey {
+            hash: format!("hash of {id}"),
+            id,
+        }
     }
 
     fn new_session(&self, id: &str) -> NewSession {
@@ -122,7 +144,10 @@ impl World {
             title: String::new(),
             lineage: None,
             project: String::new(),
-            frozen: Frozen { model: "m1".to_owned(), ..Frozen::default() },
+            frozen: Frozen {
+                model: "m1".to_owned(),
+                ..Frozen::default()
+            },
             skip_review: false,
             skip_memory: false,
             counters: Counters::default(),
@@ -136,14 +161,22 @@ impl World {
     }
 
     async fn create_from(&self, id: &str, source: SessionSource) -> Session {
-        self.sessions.create_session(NewSession { source, ..self.new_session(id) }).await.unwrap()
+        self.sessions
+            .create_session(NewSession {
+                source,
+                ..self.new_session(id)
+            })
+            .await
+            .unwrap()
     }
 
     /// Takes the lease for a turn.
     async fn lease(&self, id: &str, turn: &str) -> u64 {
         let ttl = Duration::from_secs(60);
-        let grant =
-            self.sessions.acquire_turn_lease(&team("red"), &session(id), turn.to_owned(), "p1".to_owned(), ttl).await;
+        let grant = self
+            .sessions
+            .acquire_turn_lease(&team("red"), &session(id), turn.to_owned(), "p1".to_owned(), ttl)
+            .await;
         grant.unwrap().fence
     }
 
@@ -170,9 +203,21 @@ impl World {
     async fn say(&self, id: &str, messages: Vec<NewMessage>) -> Appended {
         let turn = self.ids.new_id();
         let fence = self.lease(id, &turn).await;
-        let last = self.sessions.get_session(&team("red"), &session(id)).await.unwrap().last_seq;
-        let appended = self.sessions.append_messages(self.append_to(id, fence, last, messages)).await.unwrap();
-        self.sessions.release_turn_lease(&team("red"), &session(id), fence).await.unwrap();
+        let last = self
+            .sessions
+            .get_session(&team("red"), &session(id))
+            .await
+            .unwrap()
+            .last_seq;
+        let appended = self
+            .sessions
+            .append_messages(self.append_to(id, fence, last, messages))
+            .await
+            .unwrap();
+        self.sessions
+            .release_turn_lease(&team("red"), &session(id), fence)
+            .await
+            .unwrap();
         appended
     }
 
@@ -183,7 +228,16 @@ impl World {
     }
 
     async fn discover(&self, query: &str) -> Answer {
-        self.ask(&asker(None), Discover { query: query.to_owned(), limit: 10, ..Discover::default() }).await.unwrap()
+        self.ask(
+            &asker(None),
+            Discover {
+                query: query.to_owned(),
+                limit: 10,
+                ..Discover::default()
+            },
+        )
+        .await
+        .unwrap()
     }
 
     async fn ask(&self, asker: &Asker, discover: Discover) -> Result<Answer, Error> {
@@ -197,7 +251,11 @@ impl World {
 }
 
 fn names(answer: &Answer) -> Vec<String> {
-    answer.conversations.iter().map(|conversation| conversation.session.id.as_str().to_owned()).collect()
+    answer
+        .conversations
+        .iter()
+        .map(|conversation| conversation.session.id.as_str().to_owned())
+        .collect()
 }
 
 fn team(id: &str) -> TeamId {
@@ -213,7 +271,11 @@ fn session(id: &str) -> SessionId {
 }
 
 fn asker(current: Option<&str>) -> Asker {
-    Asker { team: team("red"), user: user("ann"), current: current.map(session) }
+    Asker {
+        team: team("red"),
+        user: user("ann"),
+        current: current.map(session),
+    }
 }
 
 fn said(text: &str) -> NewMessage {
@@ -230,10 +292,21 @@ fn said(text: &str) -> NewMessage {
 }
 
 fn answered(text: &str) -> NewMessage {
-    NewMessage { role: Role::Assistant, ..said(text) }
+    NewMessage {
+        role: Role::Assistant,
+        ..said(text)
+    }
 }
 
 fn returned(text: &str) -> NewMessage {
-    let result = ToolResult { call_id: "c1".to_owned(), tool_name: "terminal".to_owned(), is_error: false };
-    NewMessage { role: Role::Tool, result: Some(result), ..said(text) }
+    let result = ToolResult {
+        call_id: "c1".to_owned(),
+        tool_name: "terminal".to_owned(),
+        is_error: false,
+    };
+    NewMessage {
+        role: Role::Tool,
+        result: Some(result),
+        ..said(text)
+    }
 }

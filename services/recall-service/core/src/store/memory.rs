@@ -68,11 +68,21 @@ impl Kept {
 }
 
 fn same_request(known: &str, request: &RequestKey) -> Result<(), Error> {
-    if known == request.hash { Ok(()) } else { Err(Error::request_id_reused(&request.id)) }
+    if known == request.hash {
+        Ok(())
+    } else {
+        Err(Error::request_id_reused(&request.id))
+    }
 }
 
 fn without_prompt(session: &Session) -> Session {
-    Session { frozen: Frozen { model: session.frozen.model.clone(), ..Frozen::default() }, ..session.clone() }
+    Session {
+        frozen: Frozen {
+            model: session.frozen.model.clone(),
+            ..Frozen::default()
+        },
+        ..session.clone()
+    }
 }
 
 fn is_visible(message: &Message, visibility: Visibility) -> bool {
@@ -97,16 +107,25 @@ impl SessionStore for InMemorySessionStore {
                 .ok_or_else(|| not_found(&new.team, id));
         }
         if team.sessions.contains_key(&new.id) {
-            return Err(Error::SessionExists { session: session_name(&new.team, &new.id) });
+            return Err(Error::SessionExists {
+                session: session_name(&new.team, &new.id),
+            });
         }
         let root = match &new.lineage {
             Some(lineage) => {
                 let parent = team.sessions.get(&lineage.parent);
-                Some(parent.ok_or_else(|| not_found(&new.team, &lineage.parent))?.session.root.clone())
+                Some(
+                    parent
+                        .ok_or_else(|| not_found(&new.team, &lineage.parent))?
+                        .session
+                        .root
+                        .clone(),
+                )
             }
             None => None,
         };
-        team.created_by.insert(new.request.id.clone(), (new.request.hash.clone(), new.id.clone()));
+        team.created_by
+            .insert(new.request.id.clone(), (new.request.hash.clone(), new.id.clone()));
         let session = new.into_session(root, now);
         let kept = Kept {
             session: session.clone(),
@@ -120,21 +139,33 @@ impl SessionStore for InMemorySessionStore {
 
     async fn session(&self, team: &TeamId, session: &SessionId) -> Result<Option<Session>, Error> {
         let teams = self.teams();
-        Ok(teams.get(team).and_then(|found| found.sessions.get(session)).map(|kept| kept.session.clone()))
+        Ok(teams
+            .get(team)
+            .and_then(|found| found.sessions.get(session))
+            .map(|kept| kept.session.clone()))
     }
 
     async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error> {
         let teams = self.teams();
-        let kept = teams.get(&list.team).into_iter().flat_map(|team| team.sessions.values());
+        let kept = teams
+            .get(&list.team)
+            .into_iter()
+            .flat_map(|team| team.sessions.values());
         let mut found: Vec<&Session> = kept
             .map(|kept| &kept.session)
             .filter(|session| session.user == list.user && list.sources.contains(&session.source))
             .filter(|session| {
-                list.after.as_ref().is_none_or(|(at, id)| (session.last_active, &session.id) < (*at, id))
+                list.after
+                    .as_ref()
+                    .is_none_or(|(at, id)| (session.last_active, &session.id) < (*at, id))
             })
             .collect();
         found.sort_by_key(|session| Reverse((session.last_active, session.id.clone())));
-        Ok(found.into_iter().take(list.limit as usize).map(without_prompt).collect())
+        Ok(found
+            .into_iter()
+            .take(list.limit as usize)
+            .map(without_prompt)
+            .collect())
     }
 
     async fn acquire_lease(&self, team: &TeamId, session: &SessionId, request: LeaseRequest) -> Result<Grant, Error> {
@@ -143,7 +174,11 @@ impl SessionStore for InMemorySessionStore {
             let expires = lease.acquire(&request.turn, &request.holder, request.ttl, request.now)?;
             let fence = lease.fence;
             let left_open = kept.session.open_turn.clone().filter(|turn| *turn != request.turn);
-            Ok(Grant { fence, expires, interrupted_turn: left_open })
+            Ok(Grant {
+                fence,
+                expires,
+                interrupted_turn: left_open,
+            })
         })
     }
 
@@ -167,7 +202,9 @@ impl SessionStore for InMemorySessionStore {
 
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
         let mut teams = self.teams();
-        let team = teams.get_mut(&append.team).ok_or_else(|| not_found(&append.team, &append.session))?;
+        let team = teams
+            .get_mut(&append.team)
+            .ok_or_else(|| not_found(&append.team, &append.session))?;
         let kept = team.sessions.get_mut(&append.session);
         let kept = kept.ok_or_else(|| not_found(&append.team, &append.session))?;
         if let Some((hash, appended)) = kept.answers.get(&append.request.id) {
@@ -175,24 +212,28 @@ impl SessionStore for InMemorySessionStore {
             return Ok(appended.clone());
         }
         let turn = append.turn_id().and_then(|id| kept.turns.get(id)).cloned();
-        let other = kept.open_turn().filter(|open| append.turn_id() != Some(open.id.as_str())).cloned();
-        let found = Found { session: kept.session.clone(), turn, other_open_turn: other };
+        let other = kept
+            .open_turn()
+            .filter(|open| append.turn_id() != Some(open.id.as_str()))
+            .cloned();
+        let found = Found {
+            session: kept.session.clone(),
+            turn,
+            other_open_turn: other,
+        };
         let request = append.request.clone();
         let effects = decide(found, append, now)?;
         kept.session = effects.session;
         kept.messages.extend(effects.messages);
-        kept.turns.extend(effects.turns.into_iter().map(|turn| (turn.id.clone(), turn)));
-        kept.answers.insert(request.id, (request.hash, effects.appended.clone()));
+        kept.turns
+            .extend(effects.turns.into_iter().map(|turn| (turn.id.clone(), turn)));
+        kept.answers
+            .insert(request.id, (request.hash, effects.appended.clone()));
         team.due_reviews.extend(effects.due_review);
         Ok(effects.appended)
     }
 
-    async fn messages(
-        &self,
-        team: &TeamId,
-        session: &SessionId,
-        range: &MessageRange,
-    ) -> Result<Vec<Message>, Error> {
+    async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error> {
         let teams = self.teams();
         let kept = teams.get(team).and_then(|found| found.sessions.get(session));
         let mut found: Vec<Message> = kept
@@ -213,7 +254,11 @@ impl SessionStore for InMemorySessionStore {
 
     async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
         self.change(team, session, |kept| {
-            for message in kept.messages.iter_mut().filter(|message| (from..=to).contains(&message.seq)) {
+            for message in kept
+                .messages
+                .iter_mut()
+                .filter(|message| (from..=to).contains(&message.seq))
+            {
                 match mark {
                     Mark::Rewound => message.rewound = true,
                     Mark::Compacted => message.compacted = true,
@@ -226,12 +271,19 @@ impl SessionStore for InMemorySessionStore {
 
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {
         let teams = self.teams();
-        Ok(teams.get(team).and_then(|found| found.sessions.get(session)).and_then(|kept| kept.turns.get(turn)).cloned())
+        Ok(teams
+            .get(team)
+            .and_then(|found| found.sessions.get(session))
+            .and_then(|kept| kept.turns.get(turn))
+            .cloned())
     }
 
     async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error> {
         let teams = self.teams();
-        let mut due: Vec<DueReview> = teams.values().flat_map(|team| team.due_reviews.iter().cloned()).collect();
+        let mut due: Vec<DueReview> = teams
+            .values()
+            .flat_map(|team| team.due_reviews.iter().cloned())
+            .collect();
         due.sort_by(|one, two| (one.created, &one.review.id).cmp(&(two.created, &two.review.id)));
         due.truncate(limit as usize);
         Ok(due)
@@ -243,7 +295,8 @@ impl SessionStore for InMemorySessionStore {
         for review in reviews {
             if let Some(team) = teams.get_mut(&review.team) {
                 let before = team.due_reviews.len();
-                team.due_reviews.retain(|due| due.session != review.session || due.review.id != review.id);
+                team.due_reviews
+                    .retain(|due| due.session != review.session || due.review.id != review.id);
                 removed += u32::try_from(before - team.due_reviews.len()).unwrap_or(u32::MAX);
             }
         }
@@ -254,15 +307,25 @@ impl SessionStore for InMemorySessionStore {
         let teams = self.teams();
         let kept = teams.get(team).into_iter().flat_map(|team| team.sessions.values());
         let messages = kept.map(|kept| kept.messages.len() as u64).sum();
-        Ok(IntegrityReport { problems: Vec::new(), messages, tokenizer_version: tokenizer::VERSION })
+        Ok(IntegrityReport {
+            problems: Vec::new(),
+            messages,
+            tokenizer_version: tokenizer::VERSION,
+        })
     }
 
     async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
         let teams = self.teams();
-        let kept = teams.get(&query.asker.team).into_iter().flat_map(|team| team.sessions.values());
+        let kept = teams
+            .get(&query.asker.team)
+            .into_iter()
+            .flat_map(|team| team.sessions.values());
         let mut found: Vec<(&Session, &Message, usize)> = Vec::new();
         for kept in kept.filter(|kept| is_asked_for(&kept.session, query)) {
-            let messages = kept.messages.iter().filter(|message| may_hit(&kept.session, message, query));
+            let messages = kept
+                .messages
+                .iter()
+                .filter(|message| may_hit(&kept.session, message, query));
             let scored = messages.filter_map(|message| Some((&kept.session, message, matches(message, &query.query)?)));
             found.extend(scored);
         }
@@ -271,7 +334,15 @@ impl SessionStore for InMemorySessionStore {
         for (session, message, count) in found {
             let score = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
             let (session, root) = (session.id.clone(), session.root.clone());
-            if fold.offer(Hit { session, root, seq: message.seq, score }).is_break() {
+            if fold
+                .offer(Hit {
+                    session,
+                    root,
+                    seq: message.seq,
+                    score,
+                })
+                .is_break()
+            {
                 break;
             }
         }
@@ -280,7 +351,9 @@ impl SessionStore for InMemorySessionStore {
 
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {
         let teams = self.teams();
-        let Some(team) = teams.get(&query.asker.team) else { return Ok(Vec::new()) };
+        let Some(team) = teams.get(&query.asker.team) else {
+            return Ok(Vec::new());
+        };
         let current = query.asker.current.as_ref().and_then(|id| team.sessions.get(id));
         let mut found: Vec<&Session> = team
             .sessions
@@ -290,7 +363,10 @@ impl SessionStore for InMemorySessionStore {
             .filter(|session| current.is_none_or(|current| current.session.root != session.root))
             .collect();
         found.sort_by_key(|session| {
-            (session.source.is_demoted(), Reverse((session.last_active, session.id.clone())))
+            (
+                session.source.is_demoted(),
+                Reverse((session.last_active, session.id.clone())),
+            )
         });
         let mut roots = Vec::new();
         found.retain(|session| {
@@ -317,7 +393,10 @@ fn may_hit(session: &Session, message: &Message, query: &HitQuery) -> bool {
 
 /// How often the query's terms occur in the message, if it matches.
 fn matches(message: &Message, query: &Query) -> Option<usize> {
-    let fields = [Searchable::new(message.said_text()), Searchable::new(&message.tool_text())];
+    let fields = [
+        Searchable::new(message.said_text()),
+        Searchable::new(&message.tool_text()),
+    ];
     let present = satisfied(query.expr(), &|term| fields.iter().any(|field| field.holds(term)));
     present.then(|| fields.iter().map(|field| field.count(query)).sum())
 }

@@ -17,7 +17,11 @@ pub(super) enum Class {
 
 pub(super) fn class_of(character: char) -> Class {
     if character.is_ascii() {
-        return if character.is_ascii_alphanumeric() { Class::Word } else { Class::Other };
+        return if character.is_ascii_alphanumeric() {
+            Class::Word
+        } else {
+            Class::Other
+        };
     }
     if is_dense(character) {
         // Also a mark without a base before it; elsewhere the unit before has taken it.

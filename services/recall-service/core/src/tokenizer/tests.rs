@@ -2,26 +2,38 @@ use super::*;
 use proptest::prelude::*;
 
 fn tokens(purpose: Purpose, text: &str) -> Vec<String> {
-    positions(text, purpose).into_iter().map(|token| format!("{}:{}", token.position, token.text)).collect()
+    positions(text, purpose)
+        .into_iter()
+        .map(|token| format!("{}:{}", token.position, token.text))
+        .collect()
 }
 
 #[test]
 fn latin_words_lose_case_and_diacritics() {
     assert_eq!(tokens(Purpose::Document, "Crème BRÛLÉE"), ["0:creme", "1:brulee"]);
-    assert_eq!(tokens(Purpose::Document, "Cre\u{301}me İstanbul straße Łódź"), ["0:creme", "1:istanbul", "2:strasse", "3:lodz"]);
+    assert_eq!(
+        tokens(Purpose::Document, "Cre\u{301}me İstanbul straße Łódź"),
+        ["0:creme", "1:istanbul", "2:strasse", "3:lodz"]
+    );
     assert_eq!(tokens(Purpose::Document, "ＡＢＣ１２３"), ["0:abc123"]);
 }
 
 #[test]
 fn other_scripts_keep_their_marks_however_they_are_composed() {
-    assert_eq!(tokens(Purpose::Document, "и\u{306}од"), tokens(Purpose::Document, "йод"));
+    assert_eq!(
+        tokens(Purpose::Document, "и\u{306}од"),
+        tokens(Purpose::Document, "йод")
+    );
     assert_eq!(tokens(Purpose::Query, "ΟΔΟΣ"), tokens(Purpose::Query, "οδος"));
     assert_ne!(tokens(Purpose::Document, "йод"), tokens(Purpose::Document, "иод"));
 }
 
 #[test]
 fn identifiers_are_phrases_of_their_parts() {
-    assert_eq!(tokens(Purpose::Document, "foo_bar a-b x.y::z"), ["0:foo", "1:bar", "2:a", "3:b", "4:x", "5:y", "6:z"]);
+    assert_eq!(
+        tokens(Purpose::Document, "foo_bar a-b x.y::z"),
+        ["0:foo", "1:bar", "2:a", "3:b", "4:x", "5:y", "6:z"]
+    );
     assert_eq!(tokens(Purpose::Query, "src/main.rs"), ["0:src", "1:main", "2:rs"]);
     assert_eq!(tokens(Purpose::Document, "E0308"), ["0:e0308"]);
 }
@@ -30,7 +42,16 @@ fn identifiers_are_phrases_of_their_parts() {
 fn camel_case_is_found_whole_by_part_and_by_tail() {
     assert_eq!(
         tokens(Purpose::Document, "getUserName HTTPServer"),
-        ["0:getusername", "0:get", "0:user", "0:username", "0:name", "1:httpserver", "1:http", "1:server"]
+        [
+            "0:getusername",
+            "0:get",
+            "0:user",
+            "0:username",
+            "0:name",
+            "1:httpserver",
+            "1:http",
+            "1:server"
+        ]
     );
     assert_eq!(tokens(Purpose::Query, "getUserName"), ["0:getusername"]);
 }
@@ -63,7 +84,10 @@ fn marks_stay_with_their_character() {
     assert_eq!(tokens(Purpose::Query, "ที่นี่").len(), 2);
     assert_eq!(tokens(Purpose::Document, "ｶﾞｽ"), tokens(Purpose::Document, "ガス"));
     assert_eq!(tokens(Purpose::Document, "か\u{3099}"), tokens(Purpose::Document, "が"));
-    assert_eq!(tokens(Purpose::Document, "\u{1112}\u{1161}\u{11ab}"), tokens(Purpose::Document, "한"));
+    assert_eq!(
+        tokens(Purpose::Document, "\u{1112}\u{1161}\u{11ab}"),
+        tokens(Purpose::Document, "한")
+    );
 }
 
 #[test]

@@ -29,7 +29,12 @@ where
     let suffix = language_suffix(&text[end..]);
     cut_at_limit(&mut scratch.word);
     if suffix.is_empty() {
-        sink(Token { text: &scratch.word, start, end, colocated: false })?;
+        sink(Token {
+            text: &scratch.word,
+            start,
+            end,
+            colocated: false,
+        })?;
     } else {
         for _ in suffix.chars() {
             rest.next();
@@ -37,9 +42,18 @@ where
         scratch.part.clear();
         scratch.part.push_str(&scratch.word);
         scratch.part.push_str(suffix);
-        let named = Token { text: &scratch.part, start, end: end + suffix.len(), colocated: purpose == Purpose::Document };
+        let named = Token {
+            text: &scratch.part,
+            start,
+            end: end + suffix.len(),
+            colocated: purpose == Purpose::Document,
+        };
         if purpose == Purpose::Document {
-            sink(Token { text: &scratch.word, colocated: false, ..named })?;
+            sink(Token {
+                text: &scratch.word,
+                colocated: false,
+                ..named
+            })?;
         }
         sink(named)?;
     }
@@ -57,10 +71,20 @@ where
     let mut from = 0;
     for &to in cuts.iter().filter(|&&cut| cut < word.len()).chain([&word.len()]) {
         if to - from > 1 {
-            sink(Token { text: &word[from..to], start, end, colocated: true })?;
+            sink(Token {
+                text: &word[from..to],
+                start,
+                end,
+                colocated: true,
+            })?;
         }
         if from > 0 && to < word.len() {
-            sink(Token { text: &word[from..], start, end, colocated: true })?;
+            sink(Token {
+                text: &word[from..],
+                start,
+                end,
+                colocated: true,
+            })?;
         }
         from = to;
     }

@@ -33,14 +33,13 @@ pub(super) async fn first(
     scope: &Scope<'_>,
     request: &RequestKey,
 ) -> Result<Option<String>, Failure> {
-    let known: Option<(String, String)> = sqlx::query_as(
-        "SELECT request_hash, answer FROM answered WHERE team = ? AND scope = ? AND request_id = ?",
-    )
-    .bind(team.as_str())
-    .bind(scope.key())
-    .bind(&request.id)
-    .fetch_optional(connection)
-    .await?;
+    let known: Option<(String, String)> =
+        sqlx::query_as("SELECT request_hash, answer FROM answered WHERE team = ? AND scope = ? AND request_id = ?")
+            .bind(team.as_str())
+            .bind(scope.key())
+            .bind(&request.id)
+            .fetch_optional(connection)
+            .await?;
     match known {
         Some((hash, _)) if hash != request.hash => Err(Error::request_id_reused(&request.id).into()),
         known => Ok(known.map(|(_, answer)| answer)),

@@ -24,9 +24,9 @@ impl From<StoreError> for Failure {
         Self(match error {
             StoreError::Full => Error::StoreFull,
             StoreError::Damaged { .. } => Error::damaged(error),
-            StoreError::Unavailable { .. } | StoreError::Closed | StoreError::InUse { .. } => {
-                Error::StoreUnavailable { source: Box::new(error) }
-            }
+            StoreError::Unavailable { .. } | StoreError::Closed | StoreError::InUse { .. } => Error::StoreUnavailable {
+                source: Box::new(error),
+            },
             StoreError::NewerSchema { .. }
             | StoreError::Migration { .. }
             | StoreError::Constraint { .. }

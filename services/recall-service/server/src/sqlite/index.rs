@@ -63,7 +63,9 @@ pub(super) async fn rebuild(sqlite: &Sqlite) -> Result<(), Failure> {
         .write(|connection| {
             Box::pin(async move {
                 // Anew from nothing, so that even a damaged index is no obstacle.
-                sqlx::query("DROP TABLE IF EXISTS message_index").execute(&mut *connection).await?;
+                sqlx::query("DROP TABLE IF EXISTS message_index")
+                    .execute(&mut *connection)
+                    .await?;
                 sqlx::query(
                     "CREATE VIRTUAL TABLE message_index USING fts5 (
                          said, tool, content = 'message_text', content_rowid = 'doc', tokenize = 'steward')",
@@ -88,7 +90,9 @@ pub(super) async fn rebuild(sqlite: &Sqlite) -> Result<(), Failure> {
 pub(super) async fn check(sqlite: &Sqlite) -> Result<IntegrityReport, Failure> {
     let mut problems = sqlite.integrity_check().await?;
     let mut reader = sqlite.read().await?;
-    let messages: i64 = sqlx::query_scalar("SELECT count(*) FROM message").fetch_one(&mut *reader).await?;
+    let messages: i64 = sqlx::query_scalar("SELECT count(*) FROM message")
+        .fetch_one(&mut *reader)
+        .await?;
     let gaps: Vec<(String, i64, i64)> = sqlx::query_as(
         "SELECT s.id, s.last_seq, count(m.seq) FROM session s
          LEFT JOIN message m ON m.team = s.team AND m.session = s.id
@@ -98,11 +102,16 @@ pub(super) async fn check(sqlite: &Sqlite) -> Result<IntegrityReport, Failure> {
     .await?;
     let version = built_with(&mut reader).await?.unwrap_or(0);
     drop(reader);
-    problems.extend(gaps.into_iter().map(|(session, last, count)| {
-        format!("session {session} ends at message {last} but has {count} messages")
-    }));
+    problems
+        .extend(gaps.into_iter().map(|(session, last, count)| {
+            format!("session {session} ends at message {last} but has {count} messages")
+        }));
     problems.extend(check_index(sqlite).await?);
-    Ok(IntegrityReport { problems, messages: u64::try_from(messages).unwrap_or(0), tokenizer_version: version })
+    Ok(IntegrityReport {
+        problems,
+        messages: u64::try_from(messages).unwrap_or(0),
+        tokenizer_version: version,
+    })
 }
 
 /// FTS5's own comparison of the index with the rows. It is written as an insert, hence needs the writer.
@@ -119,9 +128,9 @@ async fn check_index(sqlite: &Sqlite) -> Result<Option<String>, Failure> {
         .await;
     match checked {
         Ok(()) => Ok(None),
-        Err(steward_store::StoreError::Damaged { .. } | steward_store::StoreError::Statement { .. }) => {
-            Ok(Some("the index does not agree with the messages; rebuild it".to_owned()))
-        }
+        Err(steward_store::StoreError::Damaged { .. } | steward_store::StoreError::Statement { .. }) => Ok(Some(
+            "the index does not agree with the messages; rebuild it".to_owned(),
+        )),
         Err(error) => Err(error.into()),
     }
 }

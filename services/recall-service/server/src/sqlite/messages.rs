@@ -22,7 +22,9 @@ pub(super) async fn append(
 ) -> Result<Appended, Failure> {
     let (team, id, request) = (append.team.clone(), append.session.clone(), append.request.clone());
     let scope = Scope::Session(&id);
-    let session = sessions::load(connection, &team, &id).await?.ok_or_else(|| sessions::missing(&team, &id))?;
+    let session = sessions::load(connection, &team, &id)
+        .await?
+        .ok_or_else(|| sessions::missing(&team, &id))?;
     if let Some(answer) = answers::first(connection, &team, &scope, &request).await? {
         return Ok(serde_json::from_str(&answer)?);
     }
@@ -30,12 +32,24 @@ pub(super) async fn append(
         Some(turn) => load_turn(connection, &team, &id, turn).await?,
         None => None,
     };
-    let other_open_turn = match session.open_turn.as_deref().filter(|open| append.turn_id() != Some(*open)) {
+    let other_open_turn = match session
+        .open_turn
+        .as_deref()
+        .filter(|open| append.turn_id() != Some(*open))
+    {
         Some(open) => load_turn(connection, &team, &id, open).await?,
         None => None,
     };
     let known_exposures = session.exposures.len();
-    let effects = decide(Found { session, turn, other_open_turn }, append, now)?;
+    let effects = decide(
+        Found {
+            session,
+            turn,
+            other_open_turn,
+        },
+        append,
+        now,
+    )?;
     let appended = write(connection, effects, known_exposures, now).await?;
     answers::keep(connection, &team, &scope, &request, &json(&appended)?, now).await?;
     Ok(appended)
@@ -49,8 +63,9 @@ async fn write(
 ) -> Result<Appended, Failure> {
     let session = &effects.session;
     if !effects.messages.is_empty() {
-        let last: i64 =
-            sqlx::query_scalar("SELECT coalesce(max(doc), 0) FROM message").fetch_one(&mut *connection).await?;
+        let last: i64 = sqlx::query_scalar("SELECT coalesce(max(doc), 0) FROM message")
+            .fetch_one(&mut *connection)
+            .await?;
         for (doc, message) in (last + 1..).zip(&effects.messages) {
             insert(connection, session, doc, message).await?;
             index::add(connection, doc, message).await?;
@@ -78,8 +93,9 @@ async fn insert(
     let usage: Usage = body.usage.unwrap_or_default();
     sqlx::query(
         "INSERT INTO message (team, session, seq, doc, role, said, sent, tool_calls, tool_call_id, tool_name, is_error,
-             tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, turn, created)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
+             created)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(session.team.as_str())
     .bind(session.id.as_str())
@@ -99,6 +115,7 @@ async fn insert(
     .bind(usage.cache_write.map(signed))
     .bind(usage.output.map(signed))
     .bind(&message.model)
+    .bind(message.integrity.level())
     .bind(&body.turn)
     .bind(message.created.as_micros())
     .execute(connection)
@@ -175,7 +192,11 @@ pub(super) async fn mark(
         .bind(session.as_str())
         .execute(connection)
         .await?;
-    if changed.rows_affected() == 0 { Err(sessions::missing(team, session)) } else { Ok(()) }
+    if changed.rows_affected() == 0 {
+        Err(sessions::missing(team, session))
+    } else {
+        Ok(())
+    }
 }
 
 /// A turn.

@@ -63,10 +63,7 @@ pub(super) async fn list(connection: &mut SqliteConnection, limit: u32) -> Resul
 }
 
 /// Removes rows of one team; how many were there.
-pub(super) async fn acknowledge(
-    connection: &mut SqliteConnection,
-    reviews: &[DueReviewRef],
-) -> Result<u32, Failure> {
+pub(super) async fn acknowledge(connection: &mut SqliteConnection, reviews: &[DueReviewRef]) -> Result<u32, Failure> {
     let mut removed = 0;
     for review in reviews {
         let done = sqlx::query("DELETE FROM due_review WHERE team = ? AND session = ? AND id = ?")

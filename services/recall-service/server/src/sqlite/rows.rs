@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
-use steward_base::Timestamp;
 use steward_base::names::{NameError, SessionId, TeamId, UserId};
+use steward_base::{Integrity, Timestamp};
 use steward_recall_core::Error;
 use steward_recall_core::lease::{Holding, Lease};
 use steward_recall_core::message::{Message, NewMessage, Role, ToolResult};
@@ -62,6 +62,12 @@ fn named<T>(text: &str, parse: fn(&str) -> Option<T>) -> Result<T, Failure> {
     parse(text).ok_or_else(|| Error::damaged(format!("{text:?} is no value that this program writes")).into())
 }
 
+fn integrity(row: &SqliteRow, column: &str) -> Result<Integrity, Failure> {
+    let level: i64 = row.try_get(column)?;
+    let known = u8::try_from(level).ok().and_then(Integrity::from_level);
+    known.ok_or_else(|| Error::damaged(format!("{level} is no integrity")).into())
+}
+
 fn usage(row: &SqliteRow) -> Result<Usage, Failure> {
     let part = |column: &str| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.map(unsigned));
     Ok(Usage {
@@ -77,12 +83,17 @@ fn lease(row: &SqliteRow) -> Result<Lease, Failure> {
     let holder: Option<String> = row.try_get("lease_holder")?;
     let expires: Option<i64> = row.try_get("lease_expires")?;
     let holding = match (turn, holder, expires) {
-        (Some(turn), Some(holder), Some(expires)) => {
-            Some(Holding { turn, holder, expires: Timestamp::from_micros(expires) })
-        }
+        (Some(turn), Some(holder), Some(expires)) => Some(Holding {
+            turn,
+            holder,
+            expires: Timestamp::from_micros(expires),
+        }),
         _ => None,
     };
-    Ok(Lease { fence: number(row, "lease_fence")?, holding })
+    Ok(Lease {
+        fence: number(row, "lease_fence")?,
+        holding,
+    })
 }
 
 /// A session without its exposures, which are rows of their own.
@@ -132,6 +143,7 @@ pub(super) fn session(row: &SqliteRow) -> Result<Session, Failure> {
         last_seq: number(row, "last_seq")?,
         open_calls: parsed(row, "open_calls")?,
         exposures: Vec::new(),
+        lowest_integrity: integrity(row, "lowest_integrity")?,
         open_turn: row.try_get("open_turn")?,
         lease: lease(row)?,
         created: time(row, "created")?,
@@ -155,7 +167,11 @@ pub(super) fn message(row: &SqliteRow) -> Result<Message, Failure> {
     let call_id: Option<String> = row.try_get("tool_call_id")?;
     let tool_name: Option<String> = row.try_get("tool_name")?;
     let is_error = flag(row, "is_error")?;
-    let result = call_id.map(|call_id| ToolResult { call_id, tool_name: tool_name.unwrap_or_default(), is_error });
+    let result = call_id.map(|call_id| ToolResult {
+        call_id,
+        tool_name: tool_name.unwrap_or_default(),
+        is_error,
+    });
     let usage = usage(row)?;
     Ok(Message {
         seq: number(row, "seq")?,
@@ -170,6 +186,7 @@ pub(super) fn message(row: &SqliteRow) -> Result<Message, Failure> {
             turn: row.try_get("turn")?,
         },
         model: row.try_get("model")?,
+        integrity: integrity(row, "integrity")?,
         rewound: flag(row, "rewound")?,
         compacted: flag(row, "compacted")?,
         created: time(row, "created")?,

@@ -84,7 +84,9 @@ pub(super) async fn recent(connection: &mut SqliteConnection, query: &RecentQuer
     .bind(demoted())
     .bind(asker.team.as_str())
     .bind(asker.user.as_str())
-    .bind(json_names(SessionSource::visible().iter().map(|source| source.as_str())))
+    .bind(json_names(
+        SessionSource::visible().iter().map(|source| source.as_str()),
+    ))
     .bind(asker.current.as_ref().map_or("", SessionId::as_str))
     .bind(i64::try_from(query.limit).unwrap_or(i64::MAX))
     .fetch_all(&mut *connection)
@@ -103,7 +105,12 @@ pub(super) async fn recent(connection: &mut SqliteConnection, query: &RecentQuer
 }
 
 fn demoted() -> String {
-    json_names(SessionSource::ALL.iter().filter(|source| source.is_demoted()).map(|source| source.as_str()))
+    json_names(
+        SessionSource::ALL
+            .iter()
+            .filter(|source| source.is_demoted())
+            .map(|source| source.as_str()),
+    )
 }
 
 fn session_id(text: &str) -> Result<SessionId, Failure> {

@@ -25,7 +25,10 @@ pub(super) async fn create(
         return load(connection, &team, &id).await?.ok_or_else(|| missing(&team, &id));
     }
     if load(connection, &team, &new.id).await?.is_some() {
-        return Err(Error::SessionExists { session: session_name(&team, &new.id) }.into());
+        return Err(Error::SessionExists {
+            session: session_name(&team, &new.id),
+        }
+        .into());
     }
     let root = match &new.lineage {
         Some(lineage) => {
@@ -42,7 +45,10 @@ pub(super) async fn create(
 }
 
 pub(super) fn missing(team: &TeamId, session: &SessionId) -> Failure {
-    Error::SessionNotFound { session: session_name(team, session) }.into()
+    Error::SessionNotFound {
+        session: session_name(team, session),
+    }
+    .into()
 }
 
 /// A session with its exposures.
@@ -78,7 +84,7 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &SessionList) 
                 '' AS tools_json, '[]' AS client_tools, skip_review, skip_memory, turns_since_memory,
                 iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
                 prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, usage_input,
-                usage_cached_input, usage_cache_write, usage_output, last_seq, open_calls, open_turn, lease_fence,
+                usage_cached_input, usage_cache_write, usage_output, last_seq, open_calls, lowest_integrity, open_turn, lease_fence,
                 lease_turn, lease_holder, lease_expires, created, last_active, revision
          FROM session
          WHERE team = ? AND user = ? AND (last_active, id) < (?, ?)
@@ -121,7 +127,7 @@ pub(super) async fn save_state(connection: &mut SqliteConnection, session: &Sess
              prefix_tools_sha256 = ?, prefix_system_sha256 = ?, prefix_messages_bytes = ?, prefix_messages_sha256 = ?,
              planned_breaks = ?, unplanned_breaks = ?, requests = ?, last_break_reason = ?, usage_input = ?,
              usage_cached_input = ?, usage_cache_write = ?, usage_output = ?, last_seq = ?, open_calls = ?,
-             open_turn = ?, last_active = ?, revision = ?
+             lowest_integrity = ?, open_turn = ?, last_active = ?, revision = ?
          WHERE team = ? AND id = ?",
     )
     .bind(&session.title)
@@ -142,6 +148,7 @@ pub(super) async fn save_state(connection: &mut SqliteConnection, session: &Sess
     .bind(session.usage.output.map(signed))
     .bind(signed(session.last_seq))
     .bind(json(&session.open_calls)?)
+    .bind(session.lowest_integrity.level())
     .bind(&session.open_turn)
     .bind(session.last_active.as_micros())
     .bind(signed(session.revision))
@@ -184,8 +191,8 @@ async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<
              system_prompt, tools_json, client_tools, skip_review, skip_memory, turns_since_memory,
              iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
              prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, last_seq, open_calls,
-             lease_fence, created, last_active, revision)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, '', 0, 0, 0, '', 0, '[]', 0, ?, ?, ?)",
+             lowest_integrity, lease_fence, created, last_active, revision)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, '', 0, 0, 0, '', 0, '[]', ?, 0, ?, ?, ?)",
     )
     .bind(session.team.as_str())
     .bind(session.id.as_str())
@@ -205,6 +212,7 @@ async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<
     .bind(session.counters.turns_since_memory)
     .bind(session.counters.iterations_since_skill)
     .bind(session.counters.user_turns)
+    .bind(session.lowest_integrity.level())
     .bind(session.created.as_micros())
     .bind(session.last_active.as_micros())
     .bind(signed(session.revision))

@@ -49,7 +49,11 @@ pub(super) enum Missing {
 
 impl Teams {
     pub(super) fn new(folder: PathBuf, max_open: usize) -> Self {
-        Self { folder, max_open: max_open.max(1), slots: Mutex::default() }
+        Self {
+            folder,
+            max_open: max_open.max(1),
+            slots: Mutex::default(),
+        }
     }
 
     /// Teams that have a file.
@@ -82,8 +86,11 @@ impl Teams {
         if let Some(sqlite) = open.as_ref() {
             return Ok(Some(Arc::clone(sqlite)));
         }
-        let options =
-            SqliteOptions { migrator: &MIGRATIONS, readers: READERS, on_connect: Some(tokenizer::register) };
+        let options = SqliteOptions {
+            migrator: &MIGRATIONS,
+            readers: READERS,
+            on_connect: Some(tokenizer::register),
+        };
         let sqlite = Arc::new(Sqlite::open(&path, options).await?);
         if let Err(failure) = index::bring_up_to_date(&sqlite).await {
             sqlite.close().await;
@@ -154,7 +161,11 @@ impl Teams {
 
     #[cfg(test)]
     pub(super) fn open_count(&self) -> usize {
-        self.lock().by_team.values().filter(|slot| slot.open.try_lock().is_ok_and(|open| open.is_some())).count()
+        self.lock()
+            .by_team
+            .values()
+            .filter(|slot| slot.open.try_lock().is_ok_and(|open| open.is_some()))
+            .count()
     }
 }
 
@@ -167,5 +178,8 @@ async fn exists(path: &Path) -> Result<bool, Failure> {
 }
 
 fn unavailable(error: std::io::Error) -> Failure {
-    StoreError::Unavailable { source: Box::new(error) }.into()
+    StoreError::Unavailable {
+        source: Box::new(error),
+    }
+    .into()
 }

@@ -28,7 +28,8 @@ pub(crate) fn register(connection: &mut SqliteConnection) -> BoxFuture<'_, Resul
     Box::pin(async move {
         let mut handle = connection.lock_handle().await?;
         // SAFETY: the pointer is that of a live connection, and while the guard lives no other thread uses it.
-        unsafe { register_on(handle.as_raw_handle().as_ptr()) }.map_err(|problem| sqlx::Error::Protocol(problem.to_owned()))
+        unsafe { register_on(handle.as_raw_handle().as_ptr()) }
+            .map_err(|problem| sqlx::Error::Protocol(problem.to_owned()))
     })
 }
 
@@ -50,7 +51,10 @@ unsafe fn register_on(database: *mut ffi::sqlite3) -> Result<(), &'static str> {
     }
     // SAFETY: a non-null `api` points to FTS5's own table of functions, which lives as long as the connection.
     let api_table = unsafe { api.as_ref() }.ok_or("this SQLite has no FTS5")?;
-    let create = api_table.xCreateTokenizer_v2.filter(|_| api_table.iVersion >= 3).ok_or("SQLite 3.47 or later is needed")?;
+    let create = api_table
+        .xCreateTokenizer_v2
+        .filter(|_| api_table.iVersion >= 3)
+        .ok_or("SQLite 3.47 or later is needed")?;
     let mut tokenizer = ffi::fts5_tokenizer_v2 {
         iVersion: 2,
         xCreate: Some(create_tokenizer),
@@ -94,14 +98,22 @@ unsafe extern "C" fn tokenize_text(
     _locale_length: c_int,
     on_token: Option<OnToken>,
 ) -> c_int {
-    let Some(on_token) = on_token else { return ffi::SQLITE_MISUSE };
-    let Ok(length) = usize::try_from(length) else { return ffi::SQLITE_OK };
+    let Some(on_token) = on_token else {
+        return ffi::SQLITE_MISUSE;
+    };
+    let Ok(length) = usize::try_from(length) else {
+        return ffi::SQLITE_OK;
+    };
     if text.is_null() || length == 0 {
         return ffi::SQLITE_OK;
     }
     // SAFETY: FTS5 passes `length` readable bytes that do not change during the call.
     let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), length) };
-    let purpose = if flags & ffi::FTS5_TOKENIZE_QUERY == 0 { Purpose::Document } else { Purpose::Query };
+    let purpose = if flags & ffi::FTS5_TOKENIZE_QUERY == 0 {
+        Purpose::Document
+    } else {
+        Purpose::Query
+    };
     // A panic must not cross into C.
     catch_unwind(AssertUnwindSafe(|| walk(bytes, purpose, context, on_token))).unwrap_or(ffi::SQLITE_INTERNAL)
 }
@@ -114,7 +126,11 @@ fn walk(bytes: &[u8], purpose: Purpose, context: *mut c_void, on_token: OnToken)
         for chunk in bytes.utf8_chunks() {
             let flow = tokenize(chunk.valid(), purpose, scratch, &mut |token: Token<'_>| {
                 outcome = emit(token, offset, context, on_token);
-                if outcome == ffi::SQLITE_OK { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if outcome == ffi::SQLITE_OK {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
             });
             if flow.is_break() {
                 return;
@@ -132,9 +148,11 @@ fn walk(bytes: &[u8], purpose: Purpose, context: *mut c_void, on_token: OnToken)
 
 fn emit(token: Token<'_>, offset: usize, context: *mut c_void, on_token: OnToken) -> c_int {
     let flag = if token.colocated { ffi::FTS5_TOKEN_COLOCATED } else { 0 };
-    let (Ok(size), Ok(start), Ok(end)) =
-        (c_int::try_from(token.text.len()), c_int::try_from(token.start + offset), c_int::try_from(token.end + offset))
-    else {
+    let (Ok(size), Ok(start), Ok(end)) = (
+        c_int::try_from(token.text.len()),
+        c_int::try_from(token.start + offset),
+        c_int::try_from(token.end + offset),
+    ) else {
         return ffi::SQLITE_TOOBIG;
     };
     // SAFETY: the function and its context are those that FTS5 passed for this very call.

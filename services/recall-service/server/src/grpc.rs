@@ -1,0 +1,130 @@
+//! `steward.recall.v1`: one file per RPC or pair of RPCs, which decodes, calls the core and encodes.
+
+mod access;
+mod append_messages;
+mod check_integrity;
+mod convert;
+mod create_session;
+mod due_reviews;
+mod get_session;
+mod get_turn;
+mod list_messages;
+mod list_sessions;
+mod search;
+#[cfg(test)]
+mod tests;
+mod turn_lease;
+
+use steward_proto::recall::v1 as pb;
+use steward_proto::recall::v1::recall_service_server::RecallService;
+use steward_proto::recall::v1::session_store_service_server::SessionStoreService;
+use steward_recall_core::{Error, Search, Sessions};
+use tonic::{Request, Response, Status};
+
+/// `ErrorInfo.domain` of this service.
+const DOMAIN: &str = "recall.steward.dev";
+
+/// The one way from an error of the core to a status.
+#[expect(clippy::needless_pass_by_value, reason = "made to be used with map_err")]
+fn fail(error: Error) -> Status {
+    steward_grpc::status(&error, DOMAIN)
+}
+
+/// The RPCs for services.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionStoreHandlers {
+    sessions: Sessions,
+}
+
+impl SessionStoreHandlers {
+    pub(crate) const fn new(sessions: Sessions) -> Self {
+        Self { sessions }
+    }
+}
+
+/// The search.
+#[derive(Debug, Clone)]
+pub(crate) struct RecallHandlers {
+    search: Search,
+}
+
+impl RecallHandlers {
+    pub(crate) const fn new(search: Search) -> Self {
+        Self { search }
+    }
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl SessionStoreService for SessionStoreHandlers {
+    async fn create_session(&self, request: Request<pb::CreateSessionRequest>) -> Answer<pb::CreateSessionResponse> {
+        create_session::create_session(&self.sessions, request).await
+    }
+
+    async fn get_session(&self, request: Request<pb::GetSessionRequest>) -> Answer<pb::GetSessionResponse> {
+        get_session::get_session(&self.sessions, request).await
+    }
+
+    async fn list_sessions(&self, request: Request<pb::ListSessionsRequest>) -> Answer<pb::ListSessionsResponse> {
+        list_sessions::list_sessions(&self.sessions, request).await
+    }
+
+    async fn acquire_turn_lease(
+        &self,
+        request: Request<pb::AcquireTurnLeaseRequest>,
+    ) -> Answer<pb::AcquireTurnLeaseResponse> {
+        turn_lease::acquire(&self.sessions, request).await
+    }
+
+    async fn renew_turn_lease(
+        &self,
+        request: Request<pb::RenewTurnLeaseRequest>,
+    ) -> Answer<pb::RenewTurnLeaseResponse> {
+        turn_lease::renew(&self.sessions, request).await
+    }
+
+    async fn release_turn_lease(
+        &self,
+        request: Request<pb::ReleaseTurnLeaseRequest>,
+    ) -> Answer<pb::ReleaseTurnLeaseResponse> {
+        turn_lease::release(&self.sessions, request).await
+    }
+
+    async fn append_messages(&self, request: Request<pb::AppendMessagesRequest>) -> Answer<pb::AppendMessagesResponse> {
+        append_messages::append_messages(&self.sessions, request).await
+    }
+
+    async fn list_messages(&self, request: Request<pb::ListMessagesRequest>) -> Answer<pb::ListMessagesResponse> {
+        list_messages::list_messages(&self.sessions, request).await
+    }
+
+    async fn get_turn(&self, request: Request<pb::GetTurnRequest>) -> Answer<pb::GetTurnResponse> {
+        get_turn::get_turn(&self.sessions, request).await
+    }
+
+    async fn list_due_reviews(
+        &self,
+        request: Request<pb::ListDueReviewsRequest>,
+    ) -> Answer<pb::ListDueReviewsResponse> {
+        due_reviews::list(&self.sessions, request).await
+    }
+
+    async fn acknowledge_due_reviews(
+        &self,
+        request: Request<pb::AcknowledgeDueReviewsRequest>,
+    ) -> Answer<pb::AcknowledgeDueReviewsResponse> {
+        due_reviews::acknowledge(&self.sessions, request).await
+    }
+
+    async fn check_integrity(&self, request: Request<pb::CheckIntegrityRequest>) -> Answer<pb::CheckIntegrityResponse> {
+        check_integrity::check_integrity(&self.sessions, request).await
+    }
+}
+
+#[tonic::async_trait]
+impl RecallService for RecallHandlers {
+    async fn search(&self, request: Request<pb::SearchRequest>) -> Answer<pb::SearchResponse> {
+        search::search(&self.search, request).await
+    }
+}
