@@ -120,6 +120,13 @@ impl Mode {
             Self::Digest => "digest",
         }
     }
+
+    /// The mode with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Replay, Self::Redacted, Self::Digest]
+            .into_iter()
+            .find(|mode| mode.as_str() == name)
+    }
 }
 
 /// What became of a write.

@@ -16,6 +16,7 @@ use steward_agent::review::{
     build, parse_verdict, review_settings,
 };
 use steward_base::Integrity;
+use steward_model::Usage;
 
 use crate::error::Error;
 use crate::halt::{Halt, HaltReason};
@@ -320,18 +321,20 @@ impl Memo {
         Ok(())
     }
 
-    /// Cost and yield of all tries, as far as they are journalled (`R-10`).
     fn fill(&self, report: &mut Report) {
-        let known = self.known();
-        report.iterations = u32::try_from(known.replies.len()).unwrap_or(u32::MAX);
-        report.usage = known
-            .replies
-            .values()
-            .fold(steward_model::Usage::default(), |mut sum, reply| {
-                sum.add(&reply.usage);
-                sum
-            });
-        report.writes = known
+        report.fill_from(&self.known());
+    }
+}
+
+impl Report {
+    /// Takes cost and yield of all tries from what they have journalled (`R-10`).
+    pub fn fill_from(&mut self, journalled: &Journalled) {
+        self.iterations = u32::try_from(journalled.replies.len()).unwrap_or(u32::MAX);
+        self.usage = Usage::default();
+        for reply in journalled.replies.values() {
+            self.usage.add(&reply.usage);
+        }
+        self.writes = journalled
             .answers
             .values()
             .filter_map(|answer| answer.write.clone())

@@ -58,7 +58,7 @@ pub struct Failure {
     /// Kind.
     pub kind: ErrorKind,
     /// `ErrorInfo.reason`.
-    pub reason: String,
+    pub reason: &'static str,
 }
 
 impl Failure {

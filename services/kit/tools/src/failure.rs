@@ -32,7 +32,7 @@ pub(crate) fn failed(tool: &str, store: &str, sort: Sort, error: &ClientError) -
         effect: None,
         failure: Some(Failure {
             kind: error.kind,
-            reason: error.reason.to_owned(),
+            reason: error.reason,
         }),
     }
 }

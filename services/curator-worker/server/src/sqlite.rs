@@ -1,0 +1,308 @@
+//! Queue and ledger in one SQLite database, `learning.db`: every step of a job and the row that tells of it are one
+//! transaction, so that a review can neither end unseen nor be shown as what it is not.
+//!
+//! What a step means is decided by the core ([`Review`]) and the queue ([`SqliteJobs`]); here the two are tied together.
+
+mod journal;
+mod queries;
+mod rows;
+mod settle;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::SqliteConnection;
+use steward_base::Clock;
+use steward_base::names::{ReviewId, TeamId};
+use steward_curator_core::review::{Due, Ending, Problem, Review, review_name};
+use steward_curator_core::{Error, plan};
+use steward_queue::{
+    Cancelled, Claim, ClaimRequest, ClaimedJob, Enqueued, Heartbeat, NewJob, QueueError, QueueOptions, SqliteJobs,
+};
+use steward_runtime::failpoint;
+use steward_store::{BoxFuture, Sqlite, SqliteOptions, StoreError};
+use tokio::sync::Notify;
+
+pub(crate) use queries::Whose;
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// Kind of the jobs.
+const REVIEW: &str = "review";
+
+/// A review that was handed out.
+#[derive(Debug, Clone)]
+pub(crate) struct Claimed {
+    /// The job.
+    pub(crate) job: ClaimedJob,
+    /// Its row, running.
+    pub(crate) review: Review,
+}
+
+/// The learning database. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Ledger {
+    sqlite: Sqlite,
+    jobs: SqliteJobs,
+    clock: Arc<dyn Clock>,
+    signals: Arc<Signals>,
+}
+
+/// Hints that spare idle polling; polling is the truth.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// There may be something to claim.
+    pub(crate) claimable: Notify,
+    /// Somebody asked something of a running review.
+    pub(crate) asked: Notify,
+    /// A review changed.
+    pub(crate) changed: Notify,
+}
+
+/// The error of a transaction.
+#[derive(Debug)]
+pub(crate) struct Failure(Error);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self(Error::store(error))
+    }
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self(Error::store(StoreError::from(error)))
+    }
+}
+
+impl From<QueueError> for Failure {
+    fn from(error: QueueError) -> Self {
+        Self(match error {
+            QueueError::StaleFence { id, fence, current, .. } => Error::StaleFence {
+                review: id,
+                fence,
+                current,
+            },
+            other => Error::store(other),
+        })
+    }
+}
+
+impl Ledger {
+    pub(crate) async fn open(
+        path: PathBuf,
+        readers: u32,
+        options: QueueOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let sqlite = Sqlite::open(
+            path,
+            SqliteOptions {
+                migrator: &MIGRATIONS,
+                readers,
+                on_connect: None,
+            },
+        )
+        .await?;
+        let jobs = SqliteJobs::new(Arc::clone(&clock), options);
+        Ok(Self {
+            sqlite,
+            jobs,
+            clock,
+            signals: Arc::default(),
+        })
+    }
+
+    /// Writes the log back and lets go of the file.
+    pub(crate) async fn close(&self) {
+        self.sqlite.close().await;
+    }
+
+    pub(crate) fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// Puts due reviews into the queue and the ledger, once per id. A newer one takes over an older one that waits, and
+    /// asks one that runs to give way (`R-2`). Answers how many were new.
+    pub(crate) async fn enqueue(&self, dues: Vec<Due>) -> Result<u64, Error> {
+        let new = self.write_and_tell(move |ledger, connection| {
+            Box::pin(async move {
+                let mut new = 0;
+                for due in dues {
+                    new += u64::from(ledger.enqueue_one(connection, due).await?);
+                }
+                Ok(new)
+            })
+        });
+        let new = new.await?;
+        if new > 0 {
+            self.signals.claimable.notify_waiters();
+            self.signals.asked.notify_waiters();
+        }
+        Ok(new)
+    }
+
+    async fn enqueue_one(&self, connection: &mut SqliteConnection, due: Due) -> Result<bool, Failure> {
+        let job = NewJob {
+            team: due.team.clone(),
+            id: due.id.to_string(),
+            kind: REVIEW.to_owned(),
+            payload: String::new(),
+            merge_key: Some(due.session.to_string()),
+            run_at: None,
+            start_by: Some(plan::start_by(due.created_at)),
+        };
+        let mut review = Review::queued(due);
+        match self.jobs.enqueue(connection, job).await? {
+            Enqueued::Known(_) => return Ok(false),
+            Enqueued::New => {}
+            Enqueued::Absorbed(older) => {
+                let mut older = rows::get(connection, &review.team, &older).await?.ok_or_else(lost)?;
+                review.absorb(&mut older, self.clock.now());
+                rows::save_changed(connection, &older).await?;
+            }
+        }
+        rows::save_changed(connection, &review).await?;
+        self.jobs
+            .ask_to_give_way(connection, &review.team, review.session.as_str())
+            .await?;
+        Ok(true)
+    }
+
+    /// Hands out the next review; its row says that it runs.
+    pub(crate) async fn claim(&self, worker: &str, lease: Duration) -> Result<Option<Claimed>, Error> {
+        failpoint::hit("review.claim.before");
+        let request = ClaimRequest {
+            worker: worker.to_owned(),
+            kinds: vec![REVIEW.to_owned()],
+            lease,
+        };
+        let claimed = self.write_and_tell(move |ledger, connection| {
+            Box::pin(async move {
+                let claimed = ledger.jobs.claim(connection, &request).await?;
+                ledger.settle_swept(connection).await?;
+                let Some(job) = claimed else { return Ok(None) };
+                let claim = &job.claim;
+                let mut review = rows::get(connection, &claim.team, &claim.job).await?.ok_or_else(lost)?;
+                review.begin(job.job.attempts);
+                rows::save_changed(connection, &review).await?;
+                Ok(Some(Claimed { job, review }))
+            })
+        });
+        let claimed = claimed.await?;
+        if claimed.is_some() {
+            failpoint::hit("review.claim.after");
+        }
+        Ok(claimed)
+    }
+
+    /// Takes back reviews whose worker was not heard of; those without a try left end here.
+    pub(crate) async fn sweep(&self) -> Result<u64, Error> {
+        let swept = self.write_and_tell(|ledger, connection| {
+            Box::pin(async move {
+                let swept = ledger.jobs.sweep(connection).await?;
+                ledger.settle_swept(connection).await?;
+                Ok(swept.waiting + swept.ended)
+            })
+        });
+        let swept = swept.await?;
+        if swept > 0 {
+            self.signals.claimable.notify_waiters();
+        }
+        Ok(swept)
+    }
+
+    /// Renews a lease and brings back what others ask of the worker.
+    pub(crate) async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<Heartbeat, Error> {
+        let claim = claim.clone();
+        let beat = self.write(move |ledger, connection| {
+            Box::pin(async move { Ok(ledger.jobs.heartbeat(connection, &claim, lease).await?) })
+        });
+        beat.await
+    }
+
+    /// Ends a waiting review at once and asks a running one to stop.
+    pub(crate) async fn cancel(&self, team: &TeamId, id: &ReviewId) -> Result<Review, Error> {
+        let (team, id) = (team.clone(), id.clone());
+        let cancelled = self.write_and_tell(move |ledger, connection| {
+            Box::pin(async move {
+                let mut review = ledger.existing(connection, &team, &id).await?;
+                review.may_be_cancelled()?;
+                if ledger.jobs.cancel(connection, &team, id.as_str()).await? == Cancelled::AtOnce {
+                    let report = review.report.clone();
+                    review.end(Ending::Cancelled(by_a_person()), report, ledger.clock.now());
+                    rows::save_changed(connection, &review).await?;
+                }
+                Ok(review)
+            })
+        });
+        let review = cancelled.await?;
+        self.signals.asked.notify_waiters();
+        Ok(review)
+    }
+
+    /// Gives a failed, dead or cancelled review a fresh start. Its journal is kept, so that no write is done twice.
+    pub(crate) async fn retry(&self, team: &TeamId, id: &ReviewId) -> Result<Review, Error> {
+        let (team, id) = (team.clone(), id.clone());
+        let retried = self.write_and_tell(move |ledger, connection| {
+            Box::pin(async move {
+                let mut review = ledger.existing(connection, &team, &id).await?;
+                review.retry()?;
+                ledger.jobs.revive(connection, &team, id.as_str()).await?;
+                rows::save_changed(connection, &review).await?;
+                Ok(review)
+            })
+        });
+        let review = retried.await?;
+        self.signals.claimable.notify_waiters();
+        Ok(review)
+    }
+
+    async fn existing(
+        &self,
+        connection: &mut SqliteConnection,
+        team: &TeamId,
+        id: &ReviewId,
+    ) -> Result<Review, Failure> {
+        let found = rows::get(connection, team, id.as_str()).await?;
+        Ok(found.ok_or_else(|| Error::ReviewNotFound {
+            review: review_name(team, id),
+        })?)
+    }
+
+    /// One transaction.
+    async fn write<T: Send + 'static>(
+        &self,
+        operation: impl for<'c> FnOnce(Self, &'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
+    ) -> Result<T, Error> {
+        let ledger = self.clone();
+        let outcome = self.sqlite.write(move |connection| operation(ledger, connection)).await;
+        outcome.map_err(|Failure(error)| error)
+    }
+
+    /// One transaction; whoever watches hears of it afterwards.
+    async fn write_and_tell<T: Send + 'static>(
+        &self,
+        operation: impl for<'c> FnOnce(Self, &'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
+    ) -> Result<T, Error> {
+        let outcome = self.write(operation).await?;
+        self.signals.changed.notify_waiters();
+        Ok(outcome)
+    }
+}
+
+fn by_a_person() -> Problem {
+    Problem::new("CANCELLED", "A person cancelled it.")
+}
+
+/// Queue and ledger are written together; a job without a row means that the database was changed by somebody else.
+fn lost() -> Error {
+    Error::unreadable("the ledger", "a job has no row")
+}
