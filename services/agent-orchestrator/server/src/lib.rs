@@ -1,1 +1,19 @@
-//! agent-orchestrator: configuration, gRPC, SQL and background work around its core.
+//! agent-orchestrator as a server: configuration, stores, peers, gRPC and background work around the rules of
+//! `steward-orchestrator-core` and the loop of `steward-agent`.
+#![warn(missing_docs)]
+
+mod build;
+mod config;
+mod grpc;
+mod model;
+mod peers;
+mod revocation;
+mod sessions;
+mod signer;
+mod sqlite;
+mod start;
+mod turns;
+
+pub use build::{Deps, build};
+pub use config::Config;
+pub use steward_grpc::Built;

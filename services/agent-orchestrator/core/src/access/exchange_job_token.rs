@@ -106,7 +106,7 @@ impl Access {
             id: self.ids.new_id(),
             subject: Subject::Job {
                 job,
-                session: session.map(String::from),
+                session,
                 capabilities: capabilities.into_iter().collect::<BTreeSet<_>>(),
             },
             person: Some((team, user)),

@@ -53,10 +53,15 @@ impl Access {
         Ok(matches!(written, Written::Done(_)))
     }
 
+    /// The owner of the home team, as it is now.
+    pub async fn owner(&self) -> Result<Option<User>, Error> {
+        let (team, owner) = home().map_err(broken)?;
+        Ok(self.store.user(&team, &owner).await?)
+    }
+
     /// A new token for the owner of the home team; `None` when that user is gone or disabled.
     pub async fn issue_owner_token(&self) -> Result<Option<IssuedToken>, Error> {
-        let (team, owner) = home().map_err(broken)?;
-        match self.store.user(&team, &owner).await? {
+        match self.owner().await? {
             Some(user) if !user.disabled => Ok(Some(self.issue(&user, "first start".to_owned(), MAX_TTL).await?)),
             _ => Ok(None),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use steward_base::names::{TeamId, UserId};
+use steward_base::names::{SessionId, TeamId, UserId};
 use steward_base::{Capability, JobRef, Origin, Role, Timestamp};
 
 /// What a credential is issued for.
@@ -14,7 +14,7 @@ pub enum Subject {
     /// A turn on behalf of a person.
     Turn {
         /// Session id.
-        session: String,
+        session: SessionId,
         /// Turn id.
         turn: String,
         /// What it may call.
@@ -25,7 +25,7 @@ pub enum Subject {
         /// Job and fence.
         job: JobRef,
         /// The session that the job looks at.
-        session: Option<String>,
+        session: Option<SessionId>,
         /// What it may call.
         capabilities: BTreeSet<Capability>,
     },

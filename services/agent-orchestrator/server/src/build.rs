@@ -1,0 +1,187 @@
+//! Putting the service together: keys, store, first start, peers, handlers. Opens no socket and spawns nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steward_agent::counters::NudgeSettings;
+use steward_client::{MemoryClient, RecallClient, RevocationClient, SessionStoreClient, SkillClient, Wire};
+use steward_grpc::{Auth, Built, TokenSigner};
+use steward_orchestrator_core::access::{Access, Signer};
+use steward_orchestrator_core::session::SessionStore;
+use steward_proto::access::v1::access_service_server::AccessServiceServer;
+use steward_proto::agent::v1::agent_service_server::AgentServiceServer;
+use steward_proto::agent::v1::model_service_server::ModelServiceServer;
+use steward_proto::agent::v1::session_service_server::SessionServiceServer;
+use steward_runtime::reconcile::{Every, Nudge, Reconciler as _, Runner};
+use steward_runtime::{Boot, Policy, StartError, data_dir};
+use steward_tools::{BuiltinTools, Clients};
+
+use crate::config::Config;
+use crate::grpc::{AccessRpc, AgentRpc, ModelRpc, SessionRpc};
+use crate::model::Models;
+use crate::peers::{RecallSessions, RemoteKnowledge};
+use crate::revocation::RevocationPush;
+use crate::sessions::Sessions;
+use crate::signer::{KeySigner, Minter};
+use crate::sqlite::SqliteAccessStore;
+use crate::start;
+use crate::turns::{Limits, Parts, Turns};
+
+/// The service's folder below the data folder.
+const FOLDER: &str = "agent";
+/// The folder of the signing key below the service's.
+const KEYS: &str = "keys";
+/// The file with the name under which this installation takes leases.
+const INSTANCE_FILE: &str = "instance";
+
+/// What the service needs from others. The wires carry no credentials; this service adds its own.
+#[derive(Debug, Clone)]
+pub struct Deps {
+    /// How calls to this process are decided on; its keys include the public half of the key in
+    /// `<data>/agent/keys` ([`steward_grpc::TokenSigner::load_or_create`]).
+    pub auth: Arc<Auth>,
+    /// To recall-service.
+    pub recall: Wire,
+    /// To memory-service.
+    pub memory: Wire,
+    /// To skill-registry.
+    pub skills: Wire,
+}
+
+/// The largest message is the same in both directions and for all.
+macro_rules! message_limits {
+    ($server:expr) => {
+        $server
+            .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+    };
+}
+
+/// Opens the store, makes sure of the first start's files and wires everything. Nothing runs yet.
+pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, StartError> {
+    StartError::check(config.validate())?;
+    let folder = boot.service_dir(FOLDER)?;
+    let signer = TokenSigner::load_or_create(&folder.join(KEYS))
+        .map_err(|error| StartError::new("load the signing key", error))?;
+    let signer: Arc<dyn Signer> = Arc::new(KeySigner::new(signer));
+    let store = SqliteAccessStore::open(folder.join("access.db"), config.readers)
+        .await
+        .map_err(|error| StartError::new("open the access store", error))?;
+    let closing = store.clone();
+    boot.tasks.at_end("close the access store", async move {
+        closing.close().await;
+        Ok(())
+    });
+    let clock = Arc::clone(&boot.clock);
+    let access = Access::new(
+        Arc::new(store),
+        Arc::clone(&signer),
+        Arc::clone(&clock),
+        Arc::clone(&boot.ids),
+    );
+    let minter = Minter::new(signer, Arc::clone(&clock), Arc::clone(&boot.ids));
+
+    let nudge = Nudge::new();
+    let push = RevocationPush::new(
+        access.clone(),
+        Arc::clone(&deps.auth),
+        peers(&deps, &minter),
+        nudge.clone(),
+        Arc::clone(&clock),
+    );
+    // What was revoked before is refused before anything is accepted.
+    push.changed()
+        .await
+        .map_err(|error| StartError::new("load the revocations", error))?;
+    start::prepare(&access, &deps.auth, &clock, &folder).await?;
+
+    let models = Models::from_config(&config.model, Arc::clone(&clock))?;
+    let sessions: Arc<dyn SessionStore> = Arc::new(RecallSessions::new(
+        SessionStoreClient::new(deps.recall.clone()).with_credentials(minter.service()),
+    ));
+    let memory = MemoryClient::new(deps.memory.clone());
+    let skills = SkillClient::new(deps.skills.clone());
+    let knowledge = RemoteKnowledge::new(memory.clone(), skills.clone(), minter.clone());
+    let tools = BuiltinTools::new(Clients {
+        memory,
+        skills,
+        recall: RecallClient::new(deps.recall.clone()),
+    });
+    let facade = Sessions::new(
+        Arc::clone(&sessions),
+        Arc::new(knowledge),
+        models.clone(),
+        Arc::clone(&clock),
+    );
+    let turns = Turns::new(Parts {
+        sessions,
+        models: models.clone(),
+        tools: Arc::new(tools),
+        minter,
+        tasks: boot.tasks.clone(),
+        clock: Arc::clone(&clock),
+        holder: instance(&folder, boot)?,
+        limits: limits(&config),
+        kept_turns: usize::try_from(config.turn.kept_turns).unwrap_or(usize::MAX),
+    });
+
+    let name = push.name();
+    let runner = Runner::new(
+        push.clone(),
+        Every::new(Duration::from_secs(config.revocation_push_seconds.into())),
+        nudge,
+        clock,
+    );
+    Built::builder("agent-orchestrator", boot, deps.auth)
+        .service(AccessServiceServer::new(AccessRpc::new(access, push)))
+        .service(message_limits!(SessionServiceServer::new(SessionRpc::new(facade))))
+        .service(message_limits!(AgentServiceServer::new(AgentRpc::new(turns))))
+        .service(message_limits!(ModelServiceServer::new(ModelRpc::new(models))))
+        .background(name, Policy::ESSENTIAL, |tasks| runner.run(tasks.stopping()))
+        .build()
+        .await
+}
+
+fn peers(deps: &Deps, minter: &Minter) -> Vec<(&'static str, RevocationClient)> {
+    [
+        ("recall-service", &deps.recall),
+        ("memory-service", &deps.memory),
+        ("skill-registry", &deps.skills),
+    ]
+    .into_iter()
+    .map(|(name, wire)| {
+        (
+            name,
+            RevocationClient::new(wire.clone()).with_credentials(minter.service()),
+        )
+    })
+    .collect()
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits {
+        iterations: config.turn.iterations,
+        lease: config.lease(),
+        client_wait: Duration::from_hours(config.turn.client_hours.into()),
+        nudges: NudgeSettings {
+            memory_turns: config.nudges.memory_turns,
+            skill_iterations: config.nudges.skill_iterations,
+        },
+    }
+}
+
+/// The name under which leases are taken. It outlives the process: only one process can have the access store open, so a
+/// lease under this name belongs to this process or to one that is gone.
+fn instance(folder: &Path, boot: &Boot) -> Result<String, StartError> {
+    let path = folder.join(INSTANCE_FILE);
+    if let Ok(name) = std::fs::read_to_string(&path)
+        && !name.trim().is_empty()
+    {
+        return Ok(name.trim().to_owned());
+    }
+    let name = format!("agent-orchestrator-{}", boot.ids.new_id());
+    data_dir::write_private(&path, name.as_bytes())
+        .map_err(|error| StartError::new(format!("write {}", path.display()), error))?;
+    Ok(name)
+}

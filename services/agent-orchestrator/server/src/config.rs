@@ -1,0 +1,218 @@
+//! Settings of agent-orchestrator: the section `agent`.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use steward_runtime::{Problem, Secret};
+use url::Url;
+
+/// Settings of agent-orchestrator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The model that turns and reviews use.
+    pub model: ModelConfig,
+    /// Limits of a turn.
+    pub turn: TurnConfig,
+    /// When reviews become due (`T-3`).
+    pub nudges: NudgeConfig,
+    /// Seconds between two pushes of revocations to the other services; a change is pushed at once.
+    pub revocation_push_seconds: u32,
+    /// Most connections that read the access store at the same time.
+    pub readers: u32,
+}
+
+/// The model endpoint. Without `base_url` and `name` the service runs, and says so when somebody wants to talk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Base URL of a server that speaks OpenAI chat completions, for example `https://api.example.com/v1`.
+    pub base_url: Option<String>,
+    /// The provider's name for the model.
+    pub name: Option<String>,
+    /// Key for the server; local ones often need none.
+    pub api_key: Option<Secret<String>>,
+    /// Model for reviews at the same server; unset: the same as `name`.
+    pub review_model: Option<String>,
+    /// Window of the model, in tokens.
+    pub context_window: u32,
+    /// Most output tokens of one answer; unset: the provider's limit.
+    pub max_output_tokens: Option<u32>,
+    /// Seconds that opening a connection may take.
+    pub connect_seconds: u32,
+    /// Seconds without a byte after which an answer counts as dead.
+    pub silence_seconds: u32,
+    /// Attempts in all for a model call whose error may heal (`T-10`).
+    pub attempts: u32,
+    /// Milliseconds before the second attempt; doubled for each further one.
+    pub retry_base_ms: u32,
+}
+
+/// Limits of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TurnConfig {
+    /// Model calls of one turn (`T-1`).
+    pub iterations: u32,
+    /// Seconds that a turn's lease lives without a heartbeat: after a crash a session is free again this late (`T-7`).
+    pub lease_seconds: u32,
+    /// Hours that a turn waits for the client's tool results (`T-8`).
+    pub client_hours: u32,
+    /// Turns that have ended and whose events are still kept in memory for those who attach again.
+    pub kept_turns: u32,
+}
+
+/// When reviews become due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NudgeConfig {
+    /// User turns until a memory review is due; 0 turns it off.
+    pub memory_turns: u32,
+    /// Model calls until a skill review is due; 0 turns it off.
+    pub skill_iterations: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: ModelConfig::default(),
+            turn: TurnConfig::default(),
+            nudges: NudgeConfig::default(),
+            revocation_push_seconds: 10,
+            readers: 4,
+        }
+    }
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            base_url: None,
+            name: None,
+            api_key: None,
+            review_model: None,
+            context_window: 128_000,
+            max_output_tokens: None,
+            connect_seconds: 10,
+            silence_seconds: 120,
+            attempts: 4,
+            retry_base_ms: 1_000,
+        }
+    }
+}
+
+impl Default for TurnConfig {
+    fn default() -> Self {
+        Self {
+            iterations: 90,
+            lease_seconds: 20,
+            client_hours: 24,
+            kept_turns: 256,
+        }
+    }
+}
+
+impl Default for NudgeConfig {
+    fn default() -> Self {
+        Self {
+            memory_turns: 10,
+            skill_iterations: 10,
+        }
+    }
+}
+
+impl Config {
+    /// Everything that is wrong with the settings.
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = self.model.validate();
+        for (path, value, least, most) in [
+            ("model.context_window", self.model.context_window, 1_000, 100_000_000),
+            ("model.connect_seconds", self.model.connect_seconds, 1, 600),
+            ("model.silence_seconds", self.model.silence_seconds, 1, 3_600),
+            ("model.attempts", self.model.attempts, 1, 10),
+            ("turn.iterations", self.turn.iterations, 1, 1_000),
+            ("turn.lease_seconds", self.turn.lease_seconds, 1, 300),
+            ("turn.client_hours", self.turn.client_hours, 1, 24 * 30),
+            ("turn.kept_turns", self.turn.kept_turns, 0, 100_000),
+            ("revocation_push_seconds", self.revocation_push_seconds, 1, 3_600),
+            ("readers", self.readers, 1, 64),
+        ] {
+            if !(least..=most).contains(&value) {
+                problems.push(Problem::new(path, format!("must be {least} to {most}, is {value}")));
+            }
+        }
+        problems
+    }
+
+    pub(crate) fn lease(&self) -> Duration {
+        Duration::from_secs(self.turn.lease_seconds.into())
+    }
+}
+
+impl ModelConfig {
+    fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let given = |value: &Option<String>| value.as_deref().is_some_and(|text| !text.trim().is_empty());
+        if given(&self.base_url) != given(&self.name) {
+            problems.push(Problem::new("model", "needs both base_url and name, or neither"));
+        }
+        if let Some(text) = self.base_url.as_deref().filter(|text| !text.trim().is_empty()) {
+            match Url::parse(text.trim()) {
+                Ok(url) if !matches!(url.scheme(), "http" | "https") || url.host().is_none() => {
+                    problems.push(Problem::new("model.base_url", "must begin with http:// or https://"));
+                }
+                Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+                    problems.push(Problem::new(
+                        "model.base_url",
+                        "must hold no credential; the key goes to model.api_key",
+                    ));
+                }
+                Ok(_) => {}
+                // The text may hold what should have been the key, so it is not repeated.
+                Err(error) => problems.push(Problem::new("model.base_url", format!("is not a URL: {error}"))),
+            }
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(config: &Config) -> Vec<String> {
+        config.validate().into_iter().map(|problem| problem.path).collect()
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_rules_and_need_no_model() {
+        let config = Config::default();
+        assert!(config.validate().is_empty());
+        assert_eq!((config.turn.iterations, config.turn.client_hours), (90, 24));
+        assert_eq!((config.nudges.memory_turns, config.nudges.skill_iterations), (10, 10));
+    }
+
+    #[test]
+    fn every_wrong_setting_is_reported() {
+        let mut config = Config::default();
+        config.model.base_url = Some("https://me:key@example.com/v1".to_owned());
+        config.turn.lease_seconds = 0;
+        config.readers = 0;
+        assert_eq!(
+            paths(&config),
+            ["model", "model.base_url", "turn.lease_seconds", "readers"]
+        );
+        config.model.name = Some("m".to_owned());
+        config.model.base_url = Some("ftp://example.com".to_owned());
+        assert_eq!(paths(&config)[0], "model.base_url");
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let config: Config =
+            serde_json::from_value(serde_json::json!({"model": {"api_key": "sk-not-to-be-seen"}})).unwrap();
+        let shown = format!("{config:?} {}", serde_json::to_string(&config).unwrap());
+        assert!(!shown.contains("sk-not-to-be-seen"));
+    }
+}

@@ -1,0 +1,186 @@
+//! `SessionService`: sessions as people see them.
+
+use steward_base::names::session_name;
+use steward_base::{FieldViolations, Integrity};
+use steward_orchestrator_core::Error;
+use steward_orchestrator_core::session::{
+    ClientToolSpec, ContextFile, Environment, Message, Said, Session, SessionKey, Setup,
+};
+use steward_proto::agent::v1 as pb;
+use steward_proto::agent::v1::session_service_server::SessionService;
+use steward_proto::common::v1 as common;
+use tonic::{Request, Response, Status};
+
+use super::convert::{exposure_to_pb, integrity_from_pb, session_key, timestamp_to_pb, usage_to_pb};
+use super::{agent_status, own_user, person};
+use crate::sessions::{Sessions, Wanted};
+
+/// Serves [`Sessions`].
+#[derive(Debug, Clone)]
+pub(crate) struct SessionRpc {
+    sessions: Sessions,
+}
+
+impl SessionRpc {
+    pub(crate) fn new(sessions: Sessions) -> Self {
+        Self { sessions }
+    }
+}
+
+fn key(field: &str, name: &str) -> Result<SessionKey, Error> {
+    let mut violations = FieldViolations::new();
+    session_key(field, name, &mut violations).ok_or(Error::Invalid(violations))
+}
+
+#[tonic::async_trait]
+impl SessionService for SessionRpc {
+    async fn create_session(
+        &self,
+        request: Request<pb::CreateSessionRequest>,
+    ) -> Result<Response<pb::CreateSessionResponse>, Status> {
+        let person = person(steward_grpc::caller(&request)?)?;
+        let request = request.into_inner();
+        own_user(&person, "parent", &request.parent).map_err(agent_status)?;
+        let session = self
+            .sessions
+            .create(&person, wanted(request))
+            .await
+            .map_err(agent_status)?;
+        Ok(Response::new(pb::CreateSessionResponse {
+            session: Some(session_to_pb(session)),
+        }))
+    }
+
+    async fn get_session(
+        &self,
+        request: Request<pb::GetSessionRequest>,
+    ) -> Result<Response<pb::GetSessionResponse>, Status> {
+        let person = person(steward_grpc::caller(&request)?)?;
+        let key = key("name", &request.into_inner().name).map_err(agent_status)?;
+        let session = self.sessions.get(&person, &key).await.map_err(agent_status)?;
+        Ok(Response::new(pb::GetSessionResponse {
+            session: Some(session_to_pb(session)),
+        }))
+    }
+
+    async fn list_sessions(
+        &self,
+        request: Request<pb::ListSessionsRequest>,
+    ) -> Result<Response<pb::ListSessionsResponse>, Status> {
+        let person = person(steward_grpc::caller(&request)?)?;
+        let request = request.into_inner();
+        own_user(&person, "parent", &request.parent).map_err(agent_status)?;
+        let page = self
+            .sessions
+            .list(&person, request.page_size, &request.page_token)
+            .await;
+        let page = page.map_err(agent_status)?;
+        Ok(Response::new(pb::ListSessionsResponse {
+            sessions: page.sessions.into_iter().map(session_to_pb).collect(),
+            next_page_token: page.next_page_token,
+        }))
+    }
+
+    async fn list_session_messages(
+        &self,
+        request: Request<pb::ListSessionMessagesRequest>,
+    ) -> Result<Response<pb::ListSessionMessagesResponse>, Status> {
+        let person = person(steward_grpc::caller(&request)?)?;
+        let request = request.into_inner();
+        let key = key("parent", &request.parent).map_err(agent_status)?;
+        let page = self
+            .sessions
+            .messages(&person, &key, request.page_size, &request.page_token)
+            .await;
+        let page = page.map_err(agent_status)?;
+        Ok(Response::new(pb::ListSessionMessagesResponse {
+            messages: page.messages.into_iter().map(message_to_pb).collect(),
+            next_page_token: page.next_page_token,
+        }))
+    }
+}
+
+fn wanted(request: pb::CreateSessionRequest) -> Wanted {
+    let session = request.session.unwrap_or_default();
+    Wanted {
+        title: session.title,
+        project: session.project,
+        model: session.model,
+        skip_review: session.skip_review,
+        setup: setup(request.setup.unwrap_or_default()),
+        request_id: request.request_id,
+    }
+}
+
+fn setup(setup: pb::SessionSetup) -> Setup {
+    let files = setup.context_files.into_iter().map(|file| ContextFile {
+        path: file.path,
+        text: file.text,
+    });
+    let environment = setup.environment.unwrap_or_default();
+    Setup {
+        system_message: setup.system_message,
+        context_files: files.collect(),
+        client_tools: setup.client_tools.into_iter().map(client_tool).collect(),
+        environment: Environment {
+            os: environment.os,
+            home: environment.home,
+            working_dir: environment.working_dir,
+            shell: environment.shell,
+        },
+        platform_hint: setup.platform_hint,
+    }
+}
+
+fn client_tool(tool: pb::ClientTool) -> ClientToolSpec {
+    let integrity = if tool.integrity == i32::from(common::Integrity::Unspecified) {
+        Some(Integrity::UnknownTool)
+    } else {
+        integrity_from_pb(tool.integrity)
+    };
+    ClientToolSpec {
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.input_schema_json,
+        integrity,
+    }
+}
+
+fn session_to_pb(session: Session) -> pb::Session {
+    pb::Session {
+        name: session_name(&session.key.team, &session.key.id),
+        user: steward_base::names::user_name(&session.key.team, &session.user),
+        title: session.title,
+        project: session.project,
+        model: session.model,
+        system_prompt: session.system_prompt,
+        tools_json: session.tools_json,
+        skip_review: session.skip_review,
+        usage: Some(usage_to_pb(session.usage)),
+        unplanned_prefix_breaks: session.prefix.unplanned_breaks,
+        last_seq: session.last_seq,
+        open_turn: session.open_turn.unwrap_or_default(),
+        exposures: session.exposures.into_iter().map(exposure_to_pb).collect(),
+        create_time: Some(timestamp_to_pb(session.created)),
+        last_active_time: Some(timestamp_to_pb(session.last_active)),
+        turns_since_memory: session.counters.turns_since_memory,
+        iterations_since_skill: session.counters.iterations_since_skill,
+    }
+}
+
+fn message_to_pb(message: Message) -> pb::SessionMessage {
+    let (role, tools, is_error) = match message.body.said {
+        Said::User => ("user", Vec::new(), false),
+        Said::Assistant { calls } => ("assistant", calls.into_iter().map(|call| call.name).collect(), false),
+        Said::Tool { tool, is_error, .. } => ("tool", vec![tool], is_error),
+    };
+    pb::SessionMessage {
+        seq: message.seq,
+        role: role.to_owned(),
+        text: message.body.text,
+        tools,
+        is_error,
+        turn: message.body.turn,
+        create_time: Some(timestamp_to_pb(message.created)),
+    }
+}

@@ -1,0 +1,239 @@
+//! The configured model: which one is used for what, and what its errors become.
+//!
+//! Nothing that a provider says leaves this module but the class of an error and an HTTP status: its words may repeat a key
+//! or somebody's prompt.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steward_base::{Clock, Fault as _};
+use steward_model::{ModelError, OpenAiConfig, OpenAiProvider, Provider, RetryPolicy, Retrying, Secret, TokioSleeper};
+use steward_orchestrator_core::Error;
+use steward_runtime::StartError;
+
+use crate::config::ModelConfig;
+
+/// The model of an installation, or that there is none.
+#[derive(Clone)]
+pub(crate) struct Models {
+    endpoint: Option<Arc<Endpoint>>,
+    context_window: u32,
+}
+
+struct Endpoint {
+    provider: Arc<dyn Provider>,
+    base_url: String,
+    name: String,
+    review: String,
+    max_output_tokens: Option<u32>,
+}
+
+/// A model that may be asked.
+#[derive(Clone)]
+pub(crate) struct Chosen {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) name: String,
+    pub(crate) max_output_tokens: Option<u32>,
+}
+
+/// Which model is used where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) configured: bool,
+    pub(crate) model: String,
+    pub(crate) base_url: String,
+    pub(crate) review_model: String,
+    pub(crate) context_window: u32,
+}
+
+impl fmt::Debug for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Models")
+            .field("route", &self.route())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chosen")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Models {
+    /// From settings that were checked. Nothing is sent yet.
+    pub(crate) fn from_config(config: &ModelConfig, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let given = |value: &Option<String>| {
+            value
+                .as_deref()
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        let (Some(base_url), Some(name)) = (given(&config.base_url), given(&config.name)) else {
+            return Ok(Self {
+                endpoint: None,
+                context_window: config.context_window,
+            });
+        };
+        let api_key = config.api_key.as_ref().map(|key| Secret::new(key.reveal().clone()));
+        let mut server = OpenAiConfig::new(base_url.clone(), api_key);
+        server.connect_timeout = Duration::from_secs(config.connect_seconds.into());
+        server.read_timeout = Duration::from_secs(config.silence_seconds.into());
+        let provider = OpenAiProvider::new(server)
+            .map_err(|error| StartError::new("prepare the model's client", error.reason()))?;
+        let policy = RetryPolicy {
+            attempts: config.attempts,
+            base: Duration::from_millis(config.retry_base_ms.into()),
+            ..RetryPolicy::default()
+        };
+        let endpoint = Endpoint {
+            provider: Arc::new(Retrying::new(provider, policy, clock, Arc::new(TokioSleeper))),
+            base_url,
+            review: given(&config.review_model).unwrap_or_else(|| name.clone()),
+            name,
+            max_output_tokens: config.max_output_tokens,
+        };
+        Ok(Self {
+            endpoint: Some(Arc::new(endpoint)),
+            context_window: config.context_window,
+        })
+    }
+
+    /// Which model is used where, without keys.
+    pub(crate) fn route(&self) -> Route {
+        let Some(endpoint) = &self.endpoint else {
+            return Route::default();
+        };
+        Route {
+            configured: true,
+            model: endpoint.name.clone(),
+            base_url: endpoint.base_url.clone(),
+            review_model: endpoint.review.clone(),
+            context_window: self.context_window,
+        }
+    }
+
+    /// The model of this name; empty: the one for turns.
+    pub(crate) fn for_turns(&self, model: &str) -> Result<Chosen, Error> {
+        let endpoint = self.endpoint()?;
+        self.choose(if model.is_empty() { &endpoint.name } else { model })
+    }
+
+    /// The model of this name; empty: the one for the purpose.
+    pub(crate) fn for_jobs(&self, model: &str) -> Result<Chosen, Error> {
+        let endpoint = self.endpoint()?;
+        self.choose(if model.is_empty() { &endpoint.review } else { model })
+    }
+
+    fn endpoint(&self) -> Result<&Arc<Endpoint>, Error> {
+        self.endpoint.as_ref().ok_or(Error::ModelNotConfigured)
+    }
+
+    fn choose(&self, model: &str) -> Result<Chosen, Error> {
+        let endpoint = self.endpoint()?;
+        if model != endpoint.name && model != endpoint.review {
+            return Err(Error::ModelUnknown {
+                model: model.to_owned(),
+            });
+        }
+        Ok(Chosen {
+            provider: Arc::clone(&endpoint.provider),
+            name: model.to_owned(),
+            max_output_tokens: endpoint.max_output_tokens,
+        })
+    }
+}
+
+/// What an error of a model call is to people.
+pub(crate) fn model_error(model: &str, error: &ModelError) -> Error {
+    let model = model.to_owned();
+    match error {
+        ModelError::RateLimited { retry_after, .. } => Error::ModelQuota {
+            model,
+            retry_after: *retry_after,
+        },
+        ModelError::QuotaExhausted { .. } => Error::ModelQuota {
+            model,
+            retry_after: None,
+        },
+        ModelError::Overloaded { retry_after, .. } => Error::ModelUnavailable {
+            model,
+            retry_after: *retry_after,
+        },
+        ModelError::Unreachable { .. } | ModelError::TimedOut => Error::ModelUnavailable {
+            model,
+            retry_after: None,
+        },
+        ModelError::ContextTooLong { .. } => Error::ContextTooLong { model },
+        ModelError::CredentialRefused { status, .. } | ModelError::Rejected { status, .. } => {
+            Error::ModelRefused { model, status: *status }
+        }
+        ModelError::BrokenOff | ModelError::Unreadable { .. } | ModelError::TooLarge { .. } | ModelError::Empty => {
+            Error::ModelAnswerInvalid { model }
+        }
+        ModelError::NotAvailable { .. } => Error::ModelNotConfigured,
+        ModelError::InvalidRequest { .. } => Error::internal("render a model request", error.reason()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steward_testkit::MockClock;
+
+    fn models(config: &ModelConfig) -> Models {
+        Models::from_config(config, Arc::new(MockClock::default())).unwrap()
+    }
+
+    #[test]
+    fn without_a_model_everything_says_so() {
+        let none = models(&ModelConfig::default());
+        assert!(!none.route().configured);
+        assert!(matches!(none.for_turns(""), Err(Error::ModelNotConfigured)));
+    }
+
+    #[test]
+    fn only_configured_models_may_be_asked() {
+        let config = ModelConfig {
+            base_url: Some("http://127.0.0.1:9/v1".to_owned()),
+            name: Some("big".to_owned()),
+            review_model: Some("small".to_owned()),
+            ..ModelConfig::default()
+        };
+        let models = models(&config);
+        assert_eq!(models.for_turns("").unwrap().name, "big");
+        assert_eq!(models.for_jobs("").unwrap().name, "small");
+        assert_eq!(models.for_jobs("big").unwrap().name, "big");
+        assert!(matches!(models.for_turns("other"), Err(Error::ModelUnknown { model }) if model == "other"));
+    }
+
+    #[test]
+    fn no_word_of_a_provider_is_in_an_error() {
+        let message = "key sk-123 of ann".to_owned();
+        let said = [
+            ModelError::RateLimited {
+                message: message.clone(),
+                retry_after: None,
+            },
+            ModelError::CredentialRefused {
+                status: 401,
+                message: message.clone(),
+            },
+            ModelError::Overloaded {
+                status: 503,
+                message: message.clone(),
+                retry_after: None,
+            },
+            ModelError::Unreadable { what: message.clone() },
+            ModelError::InvalidRequest { what: message },
+        ];
+        for error in &said {
+            let ours = model_error("m", error);
+            assert!(!steward_base::error_chain(&ours).contains("sk-123"), "{ours}");
+        }
+    }
+}

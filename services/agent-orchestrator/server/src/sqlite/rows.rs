@@ -1,0 +1,104 @@
+//! Rows as the tables hold them, and the values that they stand for. A value that nothing ever wrote is damage and is
+//! reported as such, never guessed at.
+
+use sqlx::FromRow;
+use steward_base::names::{TeamId, TokenId, UserId};
+use steward_base::{Role, Timestamp};
+use steward_orchestrator_core::access::{AccessToken, Team, User};
+
+use super::{Failure, damaged};
+
+#[derive(Debug, FromRow)]
+pub(super) struct TeamRow {
+    team: String,
+    display_name: String,
+    created_at: i64,
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct UserRow {
+    team: String,
+    user: String,
+    display_name: String,
+    role: String,
+    disabled: bool,
+    created_at: i64,
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct TokenRow {
+    team: String,
+    token: String,
+    user: String,
+    label: String,
+    created_at: i64,
+    expires_at: i64,
+    revoked_at: Option<i64>,
+}
+
+pub(super) fn team_id(text: &str) -> Result<TeamId, Failure> {
+    TeamId::parse(text).map_err(|_| damaged("team", text))
+}
+
+pub(super) fn user_id(text: &str) -> Result<UserId, Failure> {
+    UserId::parse(text).map_err(|_| damaged("user", text))
+}
+
+pub(super) const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Viewer => "viewer",
+        Role::Member => "member",
+        Role::Maintainer => "maintainer",
+        Role::Admin => "admin",
+    }
+}
+
+fn role(text: &str) -> Result<Role, Failure> {
+    [Role::Viewer, Role::Member, Role::Maintainer, Role::Admin]
+        .into_iter()
+        .find(|role| role_name(*role) == text)
+        .ok_or_else(|| damaged("role", text))
+}
+
+impl TryFrom<TeamRow> for Team {
+    type Error = Failure;
+
+    fn try_from(row: TeamRow) -> Result<Self, Failure> {
+        Ok(Self {
+            id: team_id(&row.team)?,
+            display_name: row.display_name,
+            created: Timestamp::from_micros(row.created_at),
+        })
+    }
+}
+
+impl TryFrom<UserRow> for User {
+    type Error = Failure;
+
+    fn try_from(row: UserRow) -> Result<Self, Failure> {
+        Ok(Self {
+            team: team_id(&row.team)?,
+            id: user_id(&row.user)?,
+            display_name: row.display_name,
+            role: role(&row.role)?,
+            disabled: row.disabled,
+            created: Timestamp::from_micros(row.created_at),
+        })
+    }
+}
+
+impl TryFrom<TokenRow> for AccessToken {
+    type Error = Failure;
+
+    fn try_from(row: TokenRow) -> Result<Self, Failure> {
+        Ok(Self {
+            team: team_id(&row.team)?,
+            user: user_id(&row.user)?,
+            id: TokenId::parse(row.token.clone()).map_err(|_| damaged("token", &row.token))?,
+            label: row.label,
+            created: Timestamp::from_micros(row.created_at),
+            expires: Timestamp::from_micros(row.expires_at),
+            revoked: row.revoked_at.map(Timestamp::from_micros),
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! What the loop is given in a turn: the model with its prefix check, the tools with the turn's credential, and the log of
+//! events. The transcript has a file of its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use steward_agent::counters;
+use steward_agent::kernel::{
+    CallRequest, DeltaSink, Dispatch, Dispatched, Event as LoopEvent, Events, ModelPort, PortError, ResultKind,
+    StepRef, ToolOutput,
+};
+use steward_base::{ErrorKind, Fault};
+use steward_client::Credentials;
+use steward_model::prefix::check;
+use steward_model::{
+    Message as ModelMessage, ModelError, ModelRequest, PrefixState, PrefixVerdict, Rendered, Reply,
+    ToolCall as ModelCall, collect, render,
+};
+use steward_orchestrator_core::Error;
+use steward_orchestrator_core::session::{Counters, Message, Prefix, Said, Session, ToolCall};
+use steward_orchestrator_core::turn::Event;
+use steward_runtime::failpoint;
+use steward_tools::{MEMORY, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, ToolContext};
+
+use super::live::LiveTurn;
+use super::{ToolRunner, Turns};
+use crate::model::{Chosen, model_error};
+use crate::signer::Person;
+
+/// What all ports of a segment share.
+pub(super) struct Context {
+    pub(super) turns: Turns,
+    pub(super) live: Arc<LiveTurn>,
+    pub(super) person: Person,
+    pub(super) session: Session,
+    pub(super) model: Chosen,
+    /// Lease under which everything is appended.
+    pub(super) fence: u64,
+    /// The session's prefix state with the requests of this segment; stored with each append.
+    pub(super) prefix: Mutex<Prefix>,
+    /// The error for which a port stopped the loop: the loop itself only knows that one did.
+    pub(super) failure: Mutex<Option<Error>>,
+    /// Lines for people on calls that ran here, by call id.
+    pub(super) summaries: Mutex<HashMap<String, String>>,
+}
+
+/// Stands in the loop for the error that is kept in the context.
+#[derive(Debug, thiserror::Error)]
+#[error("a port of the turn cannot go on")]
+struct Stopped;
+
+impl Fault for Stopped {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
+    }
+
+    fn reason(&self) -> &'static str {
+        "INTERNAL"
+    }
+}
+
+impl Context {
+    /// Keeps the error and stops the loop.
+    pub(super) fn stop(&self, error: Error) -> PortError {
+        lock(&self.failure).get_or_insert(error);
+        PortError::from(Stopped)
+    }
+
+    pub(super) fn is_client_tool(&self, name: &str) -> bool {
+        self.session.client_tool(name).is_some()
+    }
+
+    /// Whether the request extends the one before it (`P-4`). A break that nobody planned is a fault: it is counted with
+    /// the session, and logged.
+    fn judge_prefix(&self, rendered: &Rendered) {
+        let mut prefix = lock(&self.prefix);
+        let previous = (prefix.requests > 0).then(|| PrefixState {
+            tools_sha: prefix.tools_sha256.clone(),
+            system_sha: prefix.system_sha256.clone(),
+            messages_len: prefix.messages_bytes,
+            messages_sha: prefix.messages_sha256.clone(),
+        });
+        if let PrefixVerdict::Broken(segments) = check(previous.as_ref(), rendered) {
+            prefix.unplanned_breaks += 1;
+            tracing::error!(session.id = %self.session.key.id, turn.id = self.live.id(), ?segments, "a request does not extend the one before it");
+        }
+        let now = PrefixState::of(rendered);
+        prefix.tools_sha256 = now.tools_sha;
+        prefix.system_sha256 = now.system_sha;
+        prefix.messages_bytes = now.messages_len;
+        prefix.messages_sha256 = now.messages_sha;
+        prefix.requests += 1;
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The model of the session.
+pub(super) struct TurnModel(pub(super) Arc<Context>);
+
+#[async_trait]
+impl ModelPort for TurnModel {
+    async fn call(&self, _at: StepRef, request: ModelRequest, sink: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.0.judge_prefix(&render(&request)?);
+        let stream = self.0.model.provider.stream(request).await?;
+        collect(stream, |delta| sink.take(delta)).await
+    }
+}
+
+/// The built-in tools; what runs at the client is left to the client.
+pub(super) struct TurnDispatch {
+    pub(super) context: Arc<Context>,
+    pub(super) tools: Arc<dyn ToolRunner>,
+    pub(super) credentials: Credentials,
+}
+
+#[async_trait]
+impl Dispatch for TurnDispatch {
+    async fn dispatch(&self, request: &CallRequest) -> Result<Dispatched, PortError> {
+        let (context, call) = (&self.context, &request.call);
+        if context.is_client_tool(&call.name) {
+            return Ok(Dispatched::Client);
+        }
+        context.live.log().push(Event::ToolStarted {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+        });
+        let around = ToolContext {
+            team: context.person.team.clone(),
+            user: context.person.user.clone(),
+            session: Some(context.session.key.id.clone()),
+            work: context.live.id().to_owned(),
+            credentials: self.credentials.clone(),
+            key: request.key.clone(),
+            evidence: None,
+        };
+        let writes = call.name == MEMORY || call.name == SKILL_MANAGE;
+        if writes {
+            failpoint::hit("turn.tool_write.before");
+        }
+        let answer = self.tools.call(&around, &call.name, &call.arguments).await;
+        if writes {
+            failpoint::hit("turn.tool_write.after");
+        }
+        lock(&context.summaries).insert(call.id.clone(), answer.summary);
+        Ok(Dispatched::Done(ToolOutput {
+            content: answer.content,
+            is_error: answer.is_error,
+            spans: answer.spans,
+        }))
+    }
+
+    /// Calls on one store keep the model's order: the second may rest on what the first did.
+    fn lane(&self, request: &CallRequest) -> Option<String> {
+        match request.call.name.as_str() {
+            MEMORY => Some(MEMORY.to_owned()),
+            SKILL_MANAGE | SKILL_VIEW | SKILLS_LIST => Some("skills".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// The log of the turn.
+pub(super) struct TurnEvents(pub(super) Arc<Context>);
+
+impl Events for TurnEvents {
+    fn emit(&self, event: LoopEvent) {
+        let log = self.0.live.log();
+        match event {
+            LoopEvent::Text(text) => log.push(Event::Text(text)),
+            LoopEvent::Retrying { attempt, wait, error } => log.push(Event::ModelRetry {
+                attempt,
+                reason: model_error(&self.0.model.name, &error).reason(),
+                delay_ms: u32::try_from(wait.as_millis()).unwrap_or(u32::MAX),
+            }),
+            LoopEvent::Steered(texts) => {
+                for text in texts {
+                    log.push(Event::Steered(text.said));
+                }
+            }
+            LoopEvent::CallFinished(result)
+                if !self.0.is_client_tool(&result.name) || result.kind != ResultKind::Done =>
+            {
+                let summary = lock(&self.0.summaries).remove(&result.call_id).unwrap_or_default();
+                log.push(Event::ToolFinished {
+                    call_id: result.call_id,
+                    tool: result.name,
+                    is_error: result.is_error,
+                    summary,
+                });
+            }
+            LoopEvent::StepStarted(_)
+            | LoopEvent::CallStarted { .. }
+            | LoopEvent::EmptyAnswer
+            | LoopEvent::CallsStored(_)
+            | LoopEvent::CallFinished(_) => {}
+        }
+    }
+}
+
+/// The stored history as it is sent.
+pub(super) fn as_model_messages(history: &[Message]) -> Vec<ModelMessage> {
+    history.iter().map(as_model_message).collect()
+}
+
+fn as_model_message(message: &Message) -> ModelMessage {
+    let content = message.body.sent().to_owned();
+    match &message.body.said {
+        Said::User => ModelMessage::User { content },
+        Said::Assistant { calls } => ModelMessage::Assistant {
+            content,
+            tool_calls: calls.iter().map(as_model_call).collect(),
+        },
+        Said::Tool { call_id, tool, .. } => ModelMessage::Tool {
+            call_id: call_id.clone(),
+            name: tool.clone(),
+            content,
+        },
+    }
+}
+
+fn as_model_call(call: &ToolCall) -> ModelCall {
+    ModelCall {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    }
+}
+
+pub(super) fn as_call(call: &ModelCall) -> ToolCall {
+    ToolCall {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    }
+}
+
+pub(super) const fn as_agent_counters(counters: Counters) -> counters::Counters {
+    counters::Counters {
+        turns_since_memory: counters.turns_since_memory,
+        iterations_since_skill: counters.iterations_since_skill,
+    }
+}
+
+pub(super) const fn as_counters(counters: counters::Counters, user_turns: u32) -> Counters {
+    Counters {
+        turns_since_memory: counters.turns_since_memory,
+        iterations_since_skill: counters.iterations_since_skill,
+        user_turns,
+    }
+}

@@ -1,0 +1,48 @@
+//! Steering: a text that the running turn takes up before its next model call (`T-7`). A stream that ends without a
+//! `steered` event says that the turn ended first and the text was not taken up.
+
+use steward_agent::kernel::Steering;
+use steward_orchestrator_core::Error;
+use steward_orchestrator_core::session::SessionKey;
+use steward_orchestrator_core::turn::UserMessage;
+
+use super::live::Mark;
+use super::log::{Until, follow};
+use super::{Following, Turns};
+use crate::signer::Person;
+
+impl Turns {
+    /// Adds the text and attaches to the running segment.
+    pub(crate) async fn steer(
+        &self,
+        person: &Person,
+        key: &SessionKey,
+        request: String,
+        message: &UserMessage,
+    ) -> Result<Following, Error> {
+        self.own_session(person, key).await?;
+        if !message.attachments.is_empty() {
+            return Err(Error::field("user_message.attachments", "must be empty with `steer`"));
+        }
+        let fingerprint = message.fingerprint();
+        if let Some((live, mark)) = self.registry().answered(key, &request) {
+            if mark.fingerprint != fingerprint {
+                return Err(Error::request_id_reused(&request));
+            }
+            return Ok(follow(live, mark.from, Until::Segment));
+        }
+        let none = || Error::NoTurnToSteer { session: key.name() };
+        let live = self.registry().running(key).ok_or_else(none)?;
+        let from = live.log().len();
+        let mark = Mark {
+            id: request,
+            fingerprint,
+            from,
+        };
+        if live.steer(mark, Steering::new(message.text.clone())) {
+            Ok(follow(live, from, Until::Segment))
+        } else {
+            Err(none())
+        }
+    }
+}
