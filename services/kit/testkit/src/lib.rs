@@ -16,6 +16,6 @@ mod wait;
 pub use clock::MockClock;
 pub use crypto::install_crypto;
 pub use ids::SeqIds;
-pub use model_server::{ModelServer, RecordedRequest, Reply, ScriptedCall, ScriptedUsage};
+pub use model_server::{ModelServer, RecordedRequest, Reply, ScriptedBlock, ScriptedCall, ScriptedUsage};
 pub use temp_dir::TempDir;
 pub use wait::{PATIENCE, wait_for, wait_for_some};

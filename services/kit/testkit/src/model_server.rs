@@ -1,11 +1,14 @@
-//! A model server for tests: real HTTP on 127.0.0.1, OpenAI chat completions on the wire, answers by script.
+//! A model server for tests: real HTTP on 127.0.0.1, OpenAI chat completions or Anthropic messages on the wire (whichever
+//! a request's path asks for), answers by script.
 //!
 //! The connection is handled by hand rather than by a framework, because the interesting cases are the ones that a
 //! framework prevents: a connection closed before the first byte, a chunk border inside a character, a body that ends in
 //! the middle of a tool call. It serves one request per connection and understands what HTTP/1.1 clients send; it is not
 //! a server for anything else.
 
+mod chat_completions;
 mod connection;
+mod messages;
 mod reply;
 mod request;
 
@@ -21,7 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::wait::{PATIENCE, wait_for};
 
-pub use reply::{Reply, ScriptedCall, ScriptedUsage};
+pub use reply::{Reply, ScriptedBlock, ScriptedCall, ScriptedUsage};
 pub use request::RecordedRequest;
 
 type Script = dyn Fn(&RecordedRequest) -> Reply + Send + Sync;

@@ -22,7 +22,7 @@ async fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let request = shared.record(read_request(stream).await?);
     let reply = shared.answer(&request);
-    match reply.render(request.wants_stream()) {
+    match reply.render(request.protocol(), request.wants_stream()) {
         None => Ok(()),
         Some((content_type, body)) => write_reply(stream, shared, &reply, content_type, &body).await,
     }
@@ -88,7 +88,8 @@ async fn write_reply(
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await?;
 
-    let end = reply.cut_after.map_or(body.len(), |cut| cut.min(body.len()));
+    let cut = reply.cut(body);
+    let end = cut.map_or(body.len(), |cut| cut.min(body.len()));
     let pause = reply.hang_after.map(|hang| hang.min(end));
     write_pieces(stream, &body[..pause.unwrap_or(end)], reply.piece).await?;
     if let Some(pause) = pause {
@@ -96,7 +97,7 @@ async fn write_reply(
         permit.forget();
         write_pieces(stream, &body[pause..end], reply.piece).await?;
     }
-    if reply.cut_after.is_none() {
+    if cut.is_none() {
         stream.write_all(b"0\r\n\r\n").await?;
     }
     stream.shutdown().await

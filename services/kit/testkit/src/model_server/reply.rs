@@ -1,6 +1,7 @@
-//! What the server answers, and how it cuts, stalls and spoils it.
+//! What the server answers, and how it cuts, stalls and spoils it. One script serves every protocol: the wire form is made
+//! when the request is there and shows which one its client speaks.
 
-use serde_json::{Value, json};
+use super::{chat_completions, messages};
 
 /// A tool call that the scripted model makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,27 +25,83 @@ impl ScriptedCall {
     }
 }
 
-/// Token counts in the form of the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A part of an answer, in the order in which the scripted model produces it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScriptedBlock {
+    /// Text for the person.
+    Text(String),
+    /// A tool call.
+    Call(ScriptedCall),
+    /// Reasoning with its signature. Only the messages protocol sends it.
+    Thinking {
+        /// The reasoning's text; may be empty.
+        text: String,
+        /// What the provider signs it with.
+        signature: String,
+    },
+    /// Reasoning that the provider keeps to itself. Only the messages protocol sends it.
+    RedactedThinking(String),
+}
+
+/// Token counts; each protocol puts them into its own form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScriptedUsage {
-    /// All prompt tokens, cached ones included.
+    /// All prompt tokens, those read from or written to a cache included.
     pub prompt: u64,
     /// Prompt tokens read from the provider's cache.
     pub cached: u64,
+    /// Prompt tokens written to the provider's cache.
+    pub cache_write: u64,
     /// Tokens of the answer.
     pub completion: u64,
 }
 
+/// An answer of the model, streamed or whole as the request asks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answer {
+    pub(super) blocks: Vec<ScriptedBlock>,
+    pub(super) finish: Option<String>,
+    pub(super) usage: Option<ScriptedUsage>,
+    pub(super) without_done: bool,
+    /// Class and message of an error that takes the place of the end.
+    pub(super) error: Option<(String, String)>,
+}
+
+impl Answer {
+    pub(super) fn text(&self) -> String {
+        let text = |block: &ScriptedBlock| match block {
+            ScriptedBlock::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        self.blocks.iter().filter_map(text).collect()
+    }
+
+    pub(super) fn calls(&self) -> Vec<&ScriptedCall> {
+        fn call(block: &ScriptedBlock) -> Option<&ScriptedCall> {
+            match block {
+                ScriptedBlock::Call(call) => Some(call),
+                _ => None,
+            }
+        }
+        self.blocks.iter().filter_map(call).collect()
+    }
+
+    /// The finish reason in the words of chat completions.
+    pub(super) fn finish(&self) -> &str {
+        match &self.finish {
+            Some(finish) => finish,
+            None if self.calls().is_empty() => "stop",
+            None => "tool_calls",
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) enum Body {
-    /// A chat completion, streamed or whole as the request asks.
-    Completion {
-        text: String,
-        calls: Vec<ScriptedCall>,
-        finish: Option<String>,
-        usage: Option<ScriptedUsage>,
-        done: bool,
-    },
+    /// An answer of the model.
+    Answer(Answer),
+    /// An error document: its class and message.
+    Failure { kind: String, message: String },
     /// These events, each already JSON (or not), as `data:` lines.
     Events(Vec<String>),
     /// These bytes and nothing else.
@@ -61,7 +118,15 @@ pub struct Reply {
     pub(super) body: Body,
     pub(super) piece: Option<usize>,
     pub(super) cut_after: Option<usize>,
+    pub(super) cut_before: Option<String>,
     pub(super) hang_after: Option<usize>,
+}
+
+/// The protocol of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    ChatCompletions,
+    Messages,
 }
 
 impl Reply {
@@ -72,38 +137,34 @@ impl Reply {
             body,
             piece: None,
             cut_after: None,
+            cut_before: None,
             hang_after: None,
         }
     }
 
     /// A final answer of text, finish reason `stop`.
     pub fn text(text: impl Into<String>) -> Self {
-        let body = Body::Completion {
-            text: text.into(),
-            calls: Vec::new(),
-            finish: None,
-            usage: None,
-            done: true,
-        };
-        Self::with_body(200, body)
+        Self::blocks([ScriptedBlock::Text(text.into())])
     }
 
     /// An answer that calls tools, all in one message, finish reason `tool_calls`.
     pub fn calls(calls: impl IntoIterator<Item = ScriptedCall>) -> Self {
-        Self::text_and_calls("", calls)
+        Self::blocks(calls.into_iter().map(ScriptedBlock::Call))
     }
 
     /// Text followed by tool calls.
     pub fn text_and_calls(text: impl Into<String>, calls: impl IntoIterator<Item = ScriptedCall>) -> Self {
-        let calls = calls.into_iter().collect();
-        let body = Body::Completion {
-            text: text.into(),
-            calls,
-            finish: None,
-            usage: None,
-            done: true,
+        let text = ScriptedBlock::Text(text.into());
+        Self::blocks(std::iter::once(text).chain(calls.into_iter().map(ScriptedBlock::Call)))
+    }
+
+    /// An answer of these parts in this order. The finish reason follows from whether it calls tools.
+    pub fn blocks(blocks: impl IntoIterator<Item = ScriptedBlock>) -> Self {
+        let answer = Answer {
+            blocks: blocks.into_iter().collect(),
+            ..Answer::default()
         };
-        Self::with_body(200, body)
+        Self::with_body(200, Body::Answer(answer))
     }
 
     /// One tool call with the id `call_1`.
@@ -114,6 +175,12 @@ impl Reply {
     /// An HTTP error with this body.
     pub fn error(status: u16, body: impl Into<String>) -> Self {
         Self::with_body(status, Body::Raw(body.into().into_bytes()))
+    }
+
+    /// An HTTP error with a body in the protocol's form: the error's class and message.
+    pub fn failure(status: u16, kind: &str, message: &str) -> Self {
+        let (kind, message) = (kind.to_owned(), message.to_owned());
+        Self::with_body(status, Body::Failure { kind, message })
     }
 
     /// A stream of exactly these events; each is sent as the data of one event.
@@ -138,35 +205,44 @@ impl Reply {
         self
     }
 
+    fn answer(mut self, change: impl FnOnce(&mut Answer)) -> Self {
+        if let Body::Answer(answer) = &mut self.body {
+            change(answer);
+        }
+        self
+    }
+
     /// Reports these token counts.
     #[must_use]
-    pub fn usage(mut self, prompt: u64, cached: u64, completion: u64) -> Self {
-        if let Body::Completion { usage, .. } = &mut self.body {
-            *usage = Some(ScriptedUsage {
-                prompt,
-                cached,
-                completion,
-            });
-        }
-        self
+    pub fn usage(self, prompt: u64, cached: u64, completion: u64) -> Self {
+        self.answer(|answer| {
+            let usage = answer.usage.get_or_insert_default();
+            (usage.prompt, usage.cached, usage.completion) = (prompt, cached, completion);
+        })
     }
 
-    /// Overrides the finish reason.
+    /// Reports that this many of the prompt's tokens were written to a cache.
     #[must_use]
-    pub fn finish(mut self, reason: &str) -> Self {
-        if let Body::Completion { finish, .. } = &mut self.body {
-            *finish = Some(reason.to_owned());
-        }
-        self
+    pub fn cache_write(self, tokens: u64) -> Self {
+        self.answer(|answer| answer.usage.get_or_insert_default().cache_write = tokens)
     }
 
-    /// Leaves the closing `[DONE]` out.
+    /// Overrides the finish reason, in the words of chat completions; the messages protocol translates those it knows.
     #[must_use]
-    pub fn without_done(mut self) -> Self {
-        if let Body::Completion { done, .. } = &mut self.body {
-            *done = false;
-        }
-        self
+    pub fn finish(self, reason: &str) -> Self {
+        self.answer(|answer| answer.finish = Some(reason.to_owned()))
+    }
+
+    /// Leaves the closing event out (`[DONE]`, `message_stop`).
+    #[must_use]
+    pub fn without_done(self) -> Self {
+        self.answer(|answer| answer.without_done = true)
+    }
+
+    /// Ends the stream with an error event instead of a finish.
+    #[must_use]
+    pub fn then_error(self, kind: &str, message: &str) -> Self {
+        self.answer(|answer| answer.error = Some((kind.to_owned(), message.to_owned())))
     }
 
     /// Sends the body in pieces of this many bytes, whatever they cut through.
@@ -183,6 +259,14 @@ impl Reply {
         self
     }
 
+    /// Closes the connection right before the first place where the body says `text`, without an orderly end. Texts are
+    /// streamed in pieces of 12 characters, so `text` should lie within one.
+    #[must_use]
+    pub fn cut_before(mut self, text: &str) -> Self {
+        self.cut_before = Some(text.to_owned());
+        self
+    }
+
     /// Stalls after this many bytes of the body until [`super::ModelServer::release`] is called.
     #[must_use]
     pub fn hang_after(mut self, bytes: usize) -> Self {
@@ -190,115 +274,65 @@ impl Reply {
         self
     }
 
-    /// Content type and bytes of the body for a request that did, or did not, ask for a stream.
-    pub(super) fn render(&self, streamed: bool) -> Option<(&'static str, Vec<u8>)> {
+    /// Content type and bytes of the body for a request of this protocol that did, or did not, ask for a stream.
+    pub(super) fn render(&self, protocol: Protocol, streamed: bool) -> Option<(&'static str, Vec<u8>)> {
         const STREAM: &str = "text/event-stream";
-        match &self.body {
-            Body::Nothing => None,
-            Body::Raw(bytes) => Some((
-                if self.status == 200 { STREAM } else { "application/json" },
-                bytes.clone(),
-            )),
-            Body::Events(events) => Some((STREAM, as_stream(events))),
-            Body::Completion {
-                text,
-                calls,
-                finish,
-                usage,
-                done,
-            } => {
-                let finish = finish.clone().unwrap_or_else(|| default_finish(calls).to_owned());
-                if streamed {
-                    Some((STREAM, as_stream(&stream_events(text, calls, &finish, *usage, *done))))
-                } else {
-                    let whole = whole_answer(text, calls, &finish, *usage);
-                    Some(("application/json", whole.to_string().into_bytes()))
-                }
+        const DOCUMENT: &str = "application/json";
+        let rendered = match &self.body {
+            Body::Nothing => return None,
+            Body::Raw(bytes) => (if self.status == 200 { STREAM } else { DOCUMENT }, bytes.clone()),
+            Body::Events(events) => (STREAM, as_stream(events.iter().map(|data| (None, data.clone())))),
+            Body::Failure { kind, message } => {
+                let document = match protocol {
+                    Protocol::ChatCompletions => chat_completions::failure(kind, message),
+                    Protocol::Messages => messages::failure(kind, message),
+                };
+                (DOCUMENT, document.to_string().into_bytes())
             }
+            Body::Answer(answer) if streamed => {
+                let events = match protocol {
+                    Protocol::ChatCompletions => chat_completions::stream(answer),
+                    Protocol::Messages => messages::stream(answer),
+                };
+                (STREAM, as_stream(events))
+            }
+            Body::Answer(answer) => {
+                let document = match protocol {
+                    Protocol::ChatCompletions => chat_completions::document(answer),
+                    Protocol::Messages => messages::document(answer),
+                };
+                (DOCUMENT, document.to_string().into_bytes())
+            }
+        };
+        Some(rendered)
+    }
+
+    /// Where the connection closes, if it does so early.
+    pub(super) fn cut(&self, body: &[u8]) -> Option<usize> {
+        let needle = self.cut_before.as_ref().map(|text| {
+            let at = body.windows(text.len()).position(|window| window == text.as_bytes());
+            at.expect("the text before which the answer is cut is in the answer")
+        });
+        needle.or(self.cut_after)
+    }
+}
+
+/// An event of a stream: its name where it has one, and its data.
+pub(super) type StreamEvent = (Option<&'static str>, String);
+
+fn as_stream(events: impl IntoIterator<Item = StreamEvent>) -> Vec<u8> {
+    let mut stream = String::new();
+    for (name, data) in events {
+        if let Some(name) = name {
+            stream.extend(["event: ", name, "\n"]);
         }
+        stream.extend(["data: ", &data, "\n\n"]);
     }
-}
-
-fn default_finish(calls: &[ScriptedCall]) -> &'static str {
-    if calls.is_empty() { "stop" } else { "tool_calls" }
-}
-
-fn as_stream(events: &[String]) -> Vec<u8> {
-    events
-        .iter()
-        .flat_map(|event| format!("data: {event}\n\n").into_bytes())
-        .collect()
-}
-
-fn usage_json(usage: ScriptedUsage) -> Value {
-    json!({
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "total_tokens": usage.prompt + usage.completion,
-        "prompt_tokens_details": { "cached_tokens": usage.cached },
-    })
-}
-
-fn call_json(call: &ScriptedCall, arguments: &str) -> Value {
-    let mut value = json!({ "type": "function", "function": { "name": call.name, "arguments": arguments } });
-    if let Some(id) = &call.id {
-        value["id"] = json!(id);
-    }
-    value
-}
-
-fn stream_events(
-    text: &str,
-    calls: &[ScriptedCall],
-    finish: &str,
-    usage: Option<ScriptedUsage>,
-    done: bool,
-) -> Vec<String> {
-    let chunk = |delta: Value, finish: Value| {
-        json!({
-            "id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "scripted",
-            "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
-        })
-        .to_string()
-    };
-    let mut events = vec![chunk(json!({ "role": "assistant", "content": "" }), Value::Null)];
-    for piece in pieces(text) {
-        events.push(chunk(json!({ "content": piece }), Value::Null));
-    }
-    for (index, call) in calls.iter().enumerate() {
-        let mut start = call_json(call, "");
-        start["index"] = json!(index);
-        events.push(chunk(json!({ "tool_calls": [start] }), Value::Null));
-        for piece in pieces(&call.arguments) {
-            let more = json!({ "tool_calls": [{ "index": index, "function": { "arguments": piece } }] });
-            events.push(chunk(more, Value::Null));
-        }
-    }
-    events.push(chunk(json!({}), json!(finish)));
-    if let Some(usage) = usage {
-        events
-            .push(json!({ "object": "chat.completion.chunk", "choices": [], "usage": usage_json(usage) }).to_string());
-    }
-    if done {
-        events.push("[DONE]".to_owned());
-    }
-    events
+    stream.into_bytes()
 }
 
 /// Pieces of a few characters, as a model streams them.
-fn pieces(text: &str) -> Vec<String> {
+pub(super) fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     characters.chunks(12).map(|piece| piece.iter().collect()).collect()
-}
-
-fn whole_answer(text: &str, calls: &[ScriptedCall], finish: &str, usage: Option<ScriptedUsage>) -> Value {
-    let mut message = json!({ "role": "assistant", "content": text });
-    if !calls.is_empty() {
-        message["tool_calls"] = calls.iter().map(|call| call_json(call, &call.arguments)).collect();
-    }
-    json!({
-        "id": "chatcmpl-1", "object": "chat.completion", "model": "scripted",
-        "choices": [{ "index": 0, "message": message, "finish_reason": finish }],
-        "usage": usage.map(usage_json),
-    })
 }

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::reply::Protocol;
+
 /// One received request.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
@@ -42,7 +44,17 @@ impl RecordedRequest {
         self.json()["stream"].as_bool().unwrap_or(false)
     }
 
-    /// The messages, the system message included.
+    /// Which protocol the client speaks.
+    pub(super) fn protocol(&self) -> Protocol {
+        let path = self.path.split('?').next().unwrap_or_default();
+        if path.ends_with("/messages") {
+            Protocol::Messages
+        } else {
+            Protocol::ChatCompletions
+        }
+    }
+
+    /// The messages as they were sent; with chat completions the system message is one of them.
     pub fn messages(&self) -> Vec<Value> {
         self.json()["messages"].as_array().cloned().unwrap_or_default()
     }
@@ -51,27 +63,63 @@ impl RecordedRequest {
     pub fn system(&self) -> String {
         let messages = self.messages();
         let system = messages.iter().find(|message| message["role"] == "system");
-        system.map(content).unwrap_or_default()
+        system.map_or_else(
+            || text_of(&self.json()["system"]),
+            |message| text_of(&message["content"]),
+        )
     }
 
     /// Role and text of the last message.
     pub fn last_message(&self) -> (String, String) {
         let messages = self.messages();
         let last = messages.last().unwrap_or(&Value::Null);
-        (last["role"].as_str().unwrap_or_default().to_owned(), content(last))
+        (
+            last["role"].as_str().unwrap_or_default().to_owned(),
+            text_of(&last["content"]),
+        )
     }
 
     /// Names of the offered tools.
     pub fn tool_names(&self) -> Vec<String> {
         let body = self.json();
         let tools = body["tools"].as_array().cloned().unwrap_or_default();
-        tools
-            .iter()
-            .filter_map(|tool| tool["function"]["name"].as_str().map(str::to_owned))
-            .collect()
+        let name = |tool: &Value| {
+            let name = tool["function"]["name"].as_str().or_else(|| tool["name"].as_str());
+            name.map(str::to_owned)
+        };
+        tools.iter().filter_map(name).collect()
+    }
+
+    /// All tool results of the conversation: call id and text, in the order in which they were sent.
+    pub fn tool_results(&self) -> Vec<(String, String)> {
+        let (mut results, messages) = (Vec::new(), self.messages());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        for message in &messages {
+            if message["role"] == "tool" {
+                results.push((text(&message["tool_call_id"]), text_of(&message["content"])));
+            }
+            for block in message["content"].as_array().into_iter().flatten() {
+                if block["type"] == "tool_result" {
+                    results.push((text(&block["tool_use_id"]), text_of(&block["content"])));
+                }
+            }
+        }
+        results
     }
 }
 
-fn content(message: &Value) -> String {
-    message["content"].as_str().unwrap_or_default().to_owned()
+/// The text of a content that is a string or a list of blocks.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .map(|block| {
+                block["text"]
+                    .as_str()
+                    .map_or_else(|| text_of(&block["content"]), str::to_owned)
+            })
+            .collect(),
+        _ => String::new(),
+    }
 }

@@ -77,3 +77,44 @@ async fn a_cut_is_an_error_for_the_reader_and_a_hang_ends_when_released() {
     server.release();
     assert!(hanging.text().await.expect("the rest arrives").contains("late"));
 }
+
+#[tokio::test]
+async fn one_script_speaks_the_protocol_of_each_request() {
+    let server = ModelServer::scripted(|request| match request.index {
+        0 => Reply::text_and_calls("hello", [ScriptedCall::new("a", "look", "{}")]).usage(9, 4, 2),
+        _ => Reply::failure(529, "overloaded_error", "busy"),
+    })
+    .await;
+    let ask = || {
+        let body = r#"{"model":"m","system":[{"type":"text","text":"be good"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"seen"}]}],"tools":[{"name":"look"}],"stream":true}"#;
+        client()
+            .post(format!("{}/messages", server.base_url()))
+            .body(body)
+            .send()
+    };
+    let streamed = ask().await.expect("an answer").text().await.expect("text");
+    for part in [
+        "event: message_start\n",
+        "event: ping\n",
+        "\"partial_json\":\"{}\"",
+        "\"stop_reason\":\"tool_use\"",
+    ] {
+        assert!(streamed.contains(part), "{part} in {streamed}");
+    }
+    assert!(streamed.contains(r#""input_tokens":5"#) && streamed.ends_with("data: {\"type\":\"message_stop\"}\n\n"));
+    let refused = ask().await.expect("an answer");
+    assert_eq!(refused.status().as_u16(), 529);
+    assert!(
+        refused
+            .text()
+            .await
+            .expect("text")
+            .contains(r#""type":"overloaded_error""#)
+    );
+    let request = &server.requests()[0];
+    assert_eq!(
+        (request.system().as_str(), request.tool_names()),
+        ("be good", vec!["look".to_owned()])
+    );
+    assert_eq!(request.tool_results(), [("x".to_owned(), "seen".to_owned())]);
+}
