@@ -30,10 +30,8 @@ pub enum ErrorReason {
     ContentBlocked = 10,
     /// FAILED_PRECONDITION. An automatic writer must cite spans of the session that it looks at.
     EvidenceRequired = 11,
-    /// FAILED_PRECONDITION. The write rests on external text only.
-    EvidenceUntrusted = 12,
     /// PERMISSION_DENIED. The caller's role may not do this to this store. Metadata: `role`, `required`.
-    RoleRequired = 13,
+    RoleRequired = 12,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -54,7 +52,6 @@ impl ErrorReason {
             Self::BudgetExceeded => "ERROR_REASON_BUDGET_EXCEEDED",
             Self::ContentBlocked => "ERROR_REASON_CONTENT_BLOCKED",
             Self::EvidenceRequired => "ERROR_REASON_EVIDENCE_REQUIRED",
-            Self::EvidenceUntrusted => "ERROR_REASON_EVIDENCE_UNTRUSTED",
             Self::RoleRequired => "ERROR_REASON_ROLE_REQUIRED",
         }
     }
@@ -73,7 +70,6 @@ impl ErrorReason {
             "ERROR_REASON_BUDGET_EXCEEDED" => Some(Self::BudgetExceeded),
             "ERROR_REASON_CONTENT_BLOCKED" => Some(Self::ContentBlocked),
             "ERROR_REASON_EVIDENCE_REQUIRED" => Some(Self::EvidenceRequired),
-            "ERROR_REASON_EVIDENCE_UNTRUSTED" => Some(Self::EvidenceUntrusted),
             "ERROR_REASON_ROLE_REQUIRED" => Some(Self::RoleRequired),
             _ => None,
         }
@@ -961,8 +957,9 @@ pub mod memory_service_client {
         /// Applies one action of the memory tool to a store: all of it or none. Serves the agent's tool and people alike.
         /// A refusal that the agent can act on (budget, no match, blocked) is an error with its reason, and its `toolText`
         /// metadata is the answer for the model. The same request id again returns the first answer.
-        /// Errors: NO_MATCH, AMBIGUOUS_MATCH, BUDGET_EXCEEDED, CONTENT_BLOCKED, EVIDENCE_REQUIRED, EVIDENCE_UNTRUSTED,
-        /// ETAG_MISMATCH, ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// A write of an automatic process that rests on external text is no error: it becomes a proposal.
+        /// Errors: NO_MATCH, AMBIGUOUS_MATCH, BUDGET_EXCEEDED, CONTENT_BLOCKED, EVIDENCE_REQUIRED, ETAG_MISMATCH,
+        /// ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
         pub async fn apply(
             &mut self,
             request: impl tonic::IntoRequest<super::ApplyRequest>,
@@ -1224,8 +1221,9 @@ pub mod memory_service_server {
         /// Applies one action of the memory tool to a store: all of it or none. Serves the agent's tool and people alike.
         /// A refusal that the agent can act on (budget, no match, blocked) is an error with its reason, and its `toolText`
         /// metadata is the answer for the model. The same request id again returns the first answer.
-        /// Errors: NO_MATCH, AMBIGUOUS_MATCH, BUDGET_EXCEEDED, CONTENT_BLOCKED, EVIDENCE_REQUIRED, EVIDENCE_UNTRUSTED,
-        /// ETAG_MISMATCH, ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// A write of an automatic process that rests on external text is no error: it becomes a proposal.
+        /// Errors: NO_MATCH, AMBIGUOUS_MATCH, BUDGET_EXCEEDED, CONTENT_BLOCKED, EVIDENCE_REQUIRED, ETAG_MISMATCH,
+        /// ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
         async fn apply(
             &self,
             request: tonic::Request<super::ApplyRequest>,
