@@ -16,7 +16,7 @@ use crate::sessions::Sessions;
 use crate::turn::{DueReview, NewDueReview, Turn, TurnUpdate};
 
 /// How long a call waits for the client where the caller gives no time (`T-8`).
-pub const OPEN_CALL_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+pub const OPEN_CALL_TTL: Duration = Duration::from_hours(24);
 /// Most messages of one append.
 pub const MAX_MESSAGES: usize = 500;
 
@@ -147,15 +147,9 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
         }
         turns.push(turn);
     }
-    if let Some(counters) = append.counters {
-        session.counters = counters;
-    }
-    if let Some(prefix) = append.prefix {
-        session.prefix = prefix;
-    }
-    if let Some(title) = append.title {
-        session.title = title;
-    }
+    session.counters = append.counters.unwrap_or(session.counters);
+    session.prefix = append.prefix.unwrap_or(session.prefix);
+    session.title = append.title.unwrap_or(session.title);
     session.usage = session.usage.plus(append.usage.unwrap_or_default());
     session.exposures.extend(append.exposures);
     change_open_calls(&mut session.open_calls, append.open_calls, now);
@@ -163,17 +157,7 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
         session.last_active = now;
     }
     session.revision += 1;
-    let due_review = append
-        .due_review
-        .filter(|_| makes_reviews_due(&session))
-        .map(|review| DueReview {
-            team: session.team.clone(),
-            session: session.id.clone(),
-            user: session.user.clone(),
-            to_seq: session.last_seq,
-            created: now,
-            review,
-        });
+    let due_review = append.due_review.and_then(|review| make_due(&session, review, now));
     let appended = Appended {
         last_seq: session.last_seq,
         due_review: due_review.as_ref().map(DueReview::name),
@@ -189,8 +173,16 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
 
 /// A review never makes a review due, and a session may be exempt (`T-5`, `R-5`). Dropping it here rather than refusing
 /// the append keeps the person's answer safe.
-fn makes_reviews_due(session: &Session) -> bool {
-    !session.skip_review && !session.source.is_hidden() && !session.source.is_demoted()
+fn make_due(session: &Session, review: NewDueReview, now: Timestamp) -> Option<DueReview> {
+    let makes_due = !session.skip_review && !session.source.is_hidden() && !session.source.is_demoted();
+    makes_due.then(|| DueReview {
+        team: session.team.clone(),
+        session: session.id.clone(),
+        user: session.user.clone(),
+        to_seq: session.last_seq,
+        created: now,
+        review,
+    })
 }
 
 /// Numbers the messages and moves the session's end and lowest integrity with them. What was rewound counts on: the model
@@ -199,7 +191,7 @@ fn number(messages: Vec<NewMessage>, session: &mut Session, turn: Option<&str>, 
     let mut numbered = Vec::with_capacity(messages.len());
     for mut body in messages {
         if body.turn.is_empty() {
-            body.turn = turn.unwrap_or_default().to_owned();
+            turn.unwrap_or_default().clone_into(&mut body.turn);
         }
         let own = body.own_integrity();
         session.lowest_integrity = session.lowest_integrity.min(own);

@@ -11,7 +11,7 @@ use crate::error::Error;
 /// Shortest lease.
 pub const MIN_TTL: Duration = Duration::from_secs(1);
 /// Longest lease.
-pub const MAX_TTL: Duration = Duration::from_secs(5 * 60);
+pub const MAX_TTL: Duration = Duration::from_mins(5);
 
 /// Who may append to a session. The default is a session that nobody ever held.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const MINUTE: Duration = Duration::from_secs(60);
+    const MINUTE: Duration = Duration::from_mins(1);
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_secs(seconds)

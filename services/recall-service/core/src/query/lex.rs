@@ -37,16 +37,15 @@ pub(super) fn items(text: &str) -> Vec<Item<'_>> {
         rest = rest.trim_start_matches(is_blank);
         let Some(first) = rest.chars().next() else { return items };
         match first {
-            '"' => match quoted(&rest[1..]) {
-                Some((item, after)) => {
+            '"' => {
+                if let Some((item, after)) = quoted(&rest[1..]) {
                     items.push(item);
                     rest = after;
-                }
-                None => {
+                } else {
                     items.push(Item::OpenQuote);
                     rest = &rest[1..];
                 }
-            },
+            }
             '(' => {
                 items.push(Item::OpenGroup);
                 rest = &rest[1..];

@@ -50,7 +50,7 @@ impl Search {
             sources if sources.is_empty() => SessionSource::visible(),
             sources => sources.into_iter().filter(|source| !source.is_hidden()).collect(),
         };
-        let asked = HitQuery {
+        let wanted = HitQuery {
             asker: asker.clone(),
             query,
             roles: discover.roles,
@@ -60,7 +60,7 @@ impl Search {
             sort: discover.sort,
             limit: discover.limit,
         };
-        let (hits, run) = self.hits_or_wider(asked).await?;
+        let (hits, run) = self.hits_or_wider(wanted).await?;
         let widened = hits.iter().any(|(_, query)| query == &run) && run.is_widening();
         let mut budget = Budget::new();
         let mut conversations = Vec::with_capacity(hits.len());
@@ -81,18 +81,18 @@ impl Search {
 
     /// Hits for all words, filled up by hits for any word where that finds too little and the caller did not say
     /// otherwise (`Q-8`). Each hit comes with the query that found it.
-    async fn hits_or_wider(&self, asked: HitQuery) -> Result<(Vec<(Hit, Run)>, Run), Error> {
-        let exact = self.store.hits(&asked).await?;
-        let run = Run::AsTyped(asked.query.clone());
-        let too_few = exact.is_empty() || (asked.query.is_plain_list() && exact.len() < asked.limit);
-        let wider = asked.query.widened().filter(|_| too_few);
+    async fn hits_or_wider(&self, wanted: HitQuery) -> Result<(Vec<(Hit, Run)>, Run), Error> {
+        let exact = self.store.hits(&wanted).await?;
+        let run = Run::AsTyped(wanted.query.clone());
+        let too_few = exact.is_empty() || (wanted.query.is_plain_list() && exact.len() < wanted.limit);
+        let wider = wanted.query.widened().filter(|_| too_few);
         let mut hits: Vec<(Hit, Run)> = exact.into_iter().map(|hit| (hit, run.clone())).collect();
         let Some(wider) = wider else { return Ok((hits, run)) };
-        let limit = asked.limit;
+        let limit = wanted.limit;
         let more = HitQuery {
             query: wider.clone(),
             limit: limit + hits.len(),
-            ..asked
+            ..wanted
         };
         let run = Run::Widened(wider);
         for hit in self.store.hits(&more).await? {

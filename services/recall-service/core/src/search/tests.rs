@@ -4,6 +4,7 @@ use super::*;
 use crate::store::memory::InMemorySessionStore;
 use proptest::prelude::*;
 
+#[expect(clippy::unused_async, reason = "the contract awaits stores that have to be opened")]
 async fn empty_store() -> ((), Arc<dyn SessionStore>) {
     ((), Arc::new(InMemorySessionStore::default()))
 }

@@ -30,9 +30,9 @@ pub(super) async fn list_sessions(
         .map_err(fail)?;
     let has_more = found.len() > size as usize;
     found.truncate(size as usize);
-    let last = found.last().filter(|_| has_more);
-    let next_page_token = last
-        .map(|last| page::encode(&arguments(&request), &cursor(last)))
+    let end = found.last().filter(|_| has_more);
+    let next_page_token = end
+        .map(|end| page::encode(&arguments(&request), &cursor(end)))
         .unwrap_or_default();
     let sessions = found.iter().map(session_to_pb).collect();
     Ok(Response::new(pb::ListSessionsResponse {

@@ -87,7 +87,6 @@ unsafe extern "C" fn delete_tokenizer(_tokenizer: *mut ffi::Fts5Tokenizer) {}
 
 type OnToken = unsafe extern "C" fn(*mut c_void, c_int, *const c_char, c_int, c_int, c_int) -> c_int;
 
-#[expect(clippy::too_many_arguments, reason = "the signature is FTS5's")]
 unsafe extern "C" fn tokenize_text(
     _tokenizer: *mut ffi::Fts5Tokenizer,
     context: *mut c_void,

@@ -43,6 +43,31 @@ fn due(id: &str) -> NewDueReview {
     }
 }
 
+fn loaded_skill() -> Exposure {
+    Exposure {
+        artifact: "teams/red/skills/a".to_owned(),
+        revision: "1".to_owned(),
+        stage: "loaded".to_owned(),
+        assignment_unit: String::new(),
+        arm: String::new(),
+        propensity: None,
+    }
+}
+
+fn open_call() -> OpenCall {
+    let call = ToolCall {
+        id: "c1".to_owned(),
+        name: "terminal".to_owned(),
+        arguments_json: "{}".to_owned(),
+        sent_arguments_json: None,
+    };
+    OpenCall {
+        call,
+        turn: "t1".to_owned(),
+        expires: Timestamp::default(),
+    }
+}
+
 /// Every field survives, arguments byte for byte.
 pub async fn messages_are_numbered_without_gaps_and_come_back_whole(world: &World) {
     world.create("s1").await;
@@ -110,7 +135,7 @@ pub async fn the_same_append_again_returns_the_first_answer(world: &World) {
         .unwrap();
     assert_eq!(world.sessions.append_messages(append.clone()).await.unwrap(), first);
     let mut other = append;
-    other.request.hash = "another".to_owned();
+    "another".clone_into(&mut other.request.hash);
     let refused = world.sessions.append_messages(other).await;
     assert!(matches!(refused, Err(Error::RequestIdReused { .. })));
     assert_eq!(all(world, "s1").await.len(), 1);
@@ -184,26 +209,13 @@ pub async fn a_stale_fence_cannot_append(world: &World) {
 pub async fn state_changes_with_the_messages(world: &World) {
     let created = world.create("s1").await;
     let fence = world.lease("s1", "t1").await;
-    let call = ToolCall {
-        id: "c1".to_owned(),
-        name: "terminal".to_owned(),
-        arguments_json: "{}".to_owned(),
-        sent_arguments_json: None,
-    };
     let prefix = PrefixState {
         tools_sha256: "aa".to_owned(),
         messages_bytes: 99,
         requests: 1,
         ..Default::default()
     };
-    let exposure = Exposure {
-        artifact: "teams/red/skills/a".to_owned(),
-        revision: "1".to_owned(),
-        stage: "loaded".to_owned(),
-        assignment_unit: String::new(),
-        arm: String::new(),
-        propensity: None,
-    };
+    let exposure = loaded_skill();
     let usage = Usage {
         input: Some(5),
         output: Some(2),
@@ -214,17 +226,12 @@ pub async fn state_changes_with_the_messages(world: &World) {
         iterations_since_skill: 2,
         user_turns: 3,
     };
-    let open = OpenCall {
-        call,
-        turn: "t1".to_owned(),
-        expires: Timestamp::default(),
-    };
     let append = Append {
         counters: Some(counters),
         prefix: Some(prefix.clone()),
         usage: Some(usage),
         title: Some("Named".to_owned()),
-        open_calls: OpenCallsChange::Replace(vec![open]),
+        open_calls: OpenCallsChange::Replace(vec![open_call()]),
         exposures: vec![exposure.clone()],
         ..world.append_to("s1", fence, 0, vec![said("x")])
     };
@@ -256,15 +263,8 @@ pub async fn state_changes_with_the_messages(world: &World) {
         ..world.append_to("s1", fence, 1, Vec::new())
     };
     world.sessions.append_messages(cleared).await.unwrap();
-    assert!(
-        world
-            .sessions
-            .get_session(&team("red"), &session("s1"))
-            .await
-            .unwrap()
-            .open_calls
-            .is_empty()
-    );
+    let changed = world.sessions.get_session(&team("red"), &session("s1")).await.unwrap();
+    assert!(changed.open_calls.is_empty());
 }
 
 /// From its first update to an end that is final.
@@ -318,7 +318,7 @@ pub async fn a_turn_that_was_left_open_is_closed_by_the_next(world: &World) {
     };
     world.sessions.append_messages(begin).await.unwrap();
     world.sessions.release_turn_lease(&red, &s1, fence).await.unwrap();
-    let ttl = std::time::Duration::from_secs(60);
+    let ttl = std::time::Duration::from_mins(1);
     let grant = world
         .sessions
         .acquire_turn_lease(&red, &s1, "t2".to_owned(), "p2".to_owned(), ttl)
@@ -408,12 +408,8 @@ pub async fn a_session_that_skips_reviews_makes_none_due(world: &World) {
 /// First or last ones, by role, by visibility, always ascending.
 pub async fn messages_are_taken_from_either_end(world: &World) {
     world.create("s1").await;
-    world
-        .say(
-            "s1",
-            vec![said("1"), answered("2"), returned("3"), answered("4"), said("5")],
-        )
-        .await;
+    let messages = vec![said("1"), answered("2"), returned("3"), answered("4"), said("5")];
+    world.say("s1", messages).await;
     let seqs = async |range: MessageRange| -> Vec<u64> {
         let found = world
             .store
@@ -509,8 +505,8 @@ pub async fn integrity_follows_what_stood_in_the_context(world: &World) {
         .say("s1", vec![web, answered("b"), said("c"), answered("d")])
         .await;
     let levels: Vec<Integrity> = all(world, "s1").await.iter().map(|message| message.integrity).collect();
-    use Integrity::{External, Person};
-    assert_eq!(levels, [Person, Person, External, External, Person, External]);
+    let (outside, person) = (Integrity::External, Integrity::Person);
+    assert_eq!(levels, [person, person, outside, outside, person, outside]);
 }
 
 /// The limit counts everything that is kept of a message.

@@ -1,7 +1,5 @@
 //! Search as a person meets it.
 
-use std::fmt::Write as _;
-
 use super::{World, answered, asker, names, returned, said, session, team, user};
 use crate::create_session::NewSession;
 use crate::error::Error;
@@ -378,10 +376,8 @@ pub async fn too_few_hits_widen_the_search_and_say_so(world: &World) {
     assert_eq!(found.expression, "\"grease\" OR \"turbine\"");
     let exact = world.discover("turbine AND grease").await;
     assert_eq!((names(&exact), exact.widened), (vec!["both".to_owned()], false));
-    let mut sentence = String::new();
-    let _ = write!(sentence, "上次部署失败");
     world.chat("dense", &["部署在周五失败"]).await;
-    let found = world.discover(&sentence).await;
+    let found = world.discover("上次部署失败").await;
     assert!(found.widened && names(&found) == ["dense"]);
 }
 
@@ -411,12 +407,12 @@ pub async fn tool_text_is_found_and_weighs_less(world: &World) {
 /// Inside the query.
 pub async fn time_and_role_filters_hold(world: &World) {
     world.chat("early", &["heron"]).await;
-    let between = world
+    let early = world
         .sessions
         .get_session(&team("red"), &session("early"))
         .await
-        .unwrap()
-        .last_active;
+        .unwrap();
+    let between = early.last_active;
     world.create("late").await;
     world.say("late", vec![answered("heron")]).await;
     let heron = || Discover {
@@ -465,10 +461,8 @@ pub async fn time_and_role_filters_hold(world: &World) {
         query: "x".repeat(5_000),
         ..heron()
     };
-    assert!(matches!(
-        world.ask(&asker(None), too_long).await,
-        Err(Error::Invalid(_))
-    ));
+    let refused = world.ask(&asker(None), too_long).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))));
 }
 
 /// Page by page, without a gap.

@@ -58,7 +58,7 @@ pub async fn the_same_creation_again_returns_the_first_session(world: &World) {
     };
     assert_eq!(world.sessions.create_session(redrawn).await.unwrap(), first);
     let mut other = new;
-    other.request.hash = "another request".to_owned();
+    "another request".clone_into(&mut other.request.hash);
     assert!(matches!(
         world.sessions.create_session(other).await,
         Err(Error::RequestIdReused { .. })
@@ -183,7 +183,7 @@ pub async fn sessions_are_listed_by_activity_page_by_page(world: &World) {
 pub async fn one_turn_at_a_time_runs_in_a_session(world: &World) {
     world.create("s1").await;
     let fence = world.lease("s1", "t1").await;
-    let (red, s1, ttl) = (team("red"), session("s1"), Duration::from_secs(60));
+    let (red, s1, ttl) = (team("red"), session("s1"), Duration::from_mins(1));
     for (turn, holder) in [("t2", "p1"), ("t1", "p2")] {
         let refused = world
             .sessions
@@ -195,7 +195,7 @@ pub async fn one_turn_at_a_time_runs_in_a_session(world: &World) {
     world.sessions.release_turn_lease(&red, &s1, fence).await.unwrap();
     world.sessions.release_turn_lease(&red, &s1, fence).await.unwrap();
     assert_eq!(world.lease("s1", "t2").await, fence + 1);
-    let too_long = Duration::from_secs(3_600);
+    let too_long = Duration::from_hours(1);
     let refused = world.sessions.renew_turn_lease(&red, &s1, fence + 1, too_long).await;
     assert!(matches!(refused, Err(Error::Invalid(_))));
 }
@@ -203,10 +203,10 @@ pub async fn one_turn_at_a_time_runs_in_a_session(world: &World) {
 /// A process that is gone does not hold a session for ever, and cannot come back.
 pub async fn a_lease_that_ended_can_be_taken_over_and_fences_its_holder_off(world: &World) {
     world.create("s1").await;
-    let (red, s1, ttl) = (team("red"), session("s1"), Duration::from_secs(60));
+    let (red, s1, ttl) = (team("red"), session("s1"), Duration::from_mins(1));
     let old = world.lease("s1", "t1").await;
     assert!(world.sessions.renew_turn_lease(&red, &s1, old, ttl).await.is_ok());
-    world.clock.advance(Duration::from_secs(120));
+    world.clock.advance(Duration::from_mins(2));
     let new = world.lease("s1", "t2").await;
     assert!(new > old);
     let stale = world.sessions.renew_turn_lease(&red, &s1, old, ttl).await;

@@ -4,51 +4,61 @@ use steward_proto::common::v1 as common;
 
 use super::*;
 
-#[tokio::test]
-async fn a_turn_is_stored_whole_and_survives_a_restart() {
-    let rig = Rig::new("recall-turn").await;
-    rig.create("s1").await;
-    let fence = rig.lease(S1, "t1").await.unwrap().fence;
-    let span = common::Span {
-        start: 0,
-        end: 2,
-        source: common::SpanSource::External as i32,
-        name: "https://example.org".to_owned(),
-        integrity: common::Integrity::External as i32,
-    };
-    let call = pb::ToolCall {
+fn usage() -> common::Usage {
+    common::Usage {
+        input_tokens: Some(7),
+        cached_input_tokens: Some(0),
+        ..Default::default()
+    }
+}
+
+fn fetch_call() -> pb::ToolCall {
+    pb::ToolCall {
         id: "c1".to_owned(),
         name: "fetch".to_owned(),
         arguments_json: "{\"z\":9007199254740993, \"a\":1}".to_owned(),
         sent_arguments_json: None,
+    }
+}
+
+/// A person's message, a call, and its result from outside.
+fn a_turns_messages() -> Vec<pb::Message> {
+    let span = common::Span {
+        start: 0,
+        end: 3,
+        source: common::SpanSource::External as i32,
+        name: "https://example.org".to_owned(),
+        integrity: common::Integrity::External as i32,
     };
-    let usage = common::Usage {
-        input_tokens: Some(7),
-        cached_input_tokens: Some(0),
+    let asked = pb::Message {
+        sent_text: Some("said, sent".to_owned()),
+        ..said("said")
+    };
+    let calling = pb::Message {
+        role: pb::MessageRole::Assistant as i32,
+        tool_calls: vec![fetch_call()],
+        usage: Some(usage()),
         ..Default::default()
     };
-    let messages = vec![
-        pb::Message {
-            sent_text: Some("said, sent".to_owned()),
-            ..said("said")
-        },
-        pb::Message {
-            role: pb::MessageRole::Assistant as i32,
-            tool_calls: vec![call.clone()],
-            usage: Some(usage),
-            ..Default::default()
-        },
-        pb::Message {
-            role: pb::MessageRole::Tool as i32,
-            text: "页面".to_owned(),
-            tool_call_id: "c1".to_owned(),
-            tool_name: "fetch".to_owned(),
-            is_error: true,
-            spans: vec![common::Span { end: 3, ..span }],
-            ..Default::default()
-        },
-    ];
-    let request = pb::AppendMessagesRequest {
+    let returned = pb::Message {
+        role: pb::MessageRole::Tool as i32,
+        text: "页面".to_owned(),
+        tool_call_id: "c1".to_owned(),
+        tool_name: "fetch".to_owned(),
+        is_error: true,
+        spans: vec![span],
+        ..Default::default()
+    };
+    vec![asked, calling, returned]
+}
+
+/// Everything that an append can carry.
+fn full_append(fence: u64) -> pb::AppendMessagesRequest {
+    let exposure = common::Exposure {
+        artifact: "teams/red/skills/a".to_owned(),
+        ..Default::default()
+    };
+    pb::AppendMessagesRequest {
         turn: Some(pb::TurnUpdate {
             id: "t1".to_owned(),
             state: pb::TurnState::RequiresAction as i32,
@@ -66,9 +76,9 @@ async fn a_turn_is_stored_whole_and_survives_a_restart() {
             messages_bytes: 12,
             ..Default::default()
         }),
-        usage: Some(usage),
+        usage: Some(usage()),
         open_calls: vec![pb::OpenCall {
-            call: Some(call),
+            call: Some(fetch_call()),
             turn: "t1".to_owned(),
             expire_time: None,
         }],
@@ -79,16 +89,25 @@ async fn a_turn_is_stored_whole_and_survives_a_restart() {
             ..Default::default()
         }),
         title: "A page".to_owned(),
-        exposures: vec![common::Exposure {
-            artifact: "teams/red/skills/a".to_owned(),
-            ..Default::default()
-        }],
-        ..append(S1, fence, 0, messages.clone())
-    };
+        exposures: vec![exposure],
+        ..append(S1, fence, 0, a_turns_messages())
+    }
+}
+
+#[tokio::test]
+async fn a_turn_is_stored_whole_and_survives_a_restart() {
+    let rig = Rig::new("recall-turn").await;
+    rig.create("s1").await;
+    let fence = rig.lease(S1, "t1").await.unwrap().fence;
+    let request = full_append(fence);
     let appended = rig.store().append_messages(request.clone()).await.unwrap();
     assert_eq!(appended.last_seq, 3);
     let rig = rig.restart().await;
-    assert_eq!(rig.store().append_messages(request).await.unwrap(), appended);
+    let retry = pb::AppendMessagesRequest {
+        fence: fence + 7,
+        ..request
+    };
+    assert_eq!(rig.store().append_messages(retry).await.unwrap(), appended);
 
     let session = rig
         .store()
@@ -100,25 +119,25 @@ async fn a_turn_is_stored_whole_and_survives_a_restart() {
         (session.title.as_str(), session.open_turn.as_str(), session.last_seq),
         ("A page", "t1", 3)
     );
-    assert_eq!((session.usage, session.exposures.len()), (Some(usage), 1));
+    assert_eq!((session.usage, session.exposures.len()), (Some(usage()), 1));
     let expires = session.open_calls[0].expire_time.unwrap();
     assert_eq!(expires.seconds, 1_795_910_400 + 24 * 3_600);
-    let listed = rig
-        .store()
-        .list_messages(pb::ListMessagesRequest {
-            session: S1.to_owned(),
-            ..Default::default()
-        })
-        .await
-        .unwrap();
-    for (seq, (stored, sent)) in (1..).zip(listed.messages.into_iter().zip(messages)) {
-        let expected = pb::Message {
-            seq,
-            turn: "t1".to_owned(),
-            create_time: stored.create_time,
-            ..sent
-        };
-        assert_eq!(stored, expected);
+    let list = pb::ListMessagesRequest {
+        session: S1.to_owned(),
+        ..Default::default()
+    };
+    let listed = rig.store().list_messages(list).await.unwrap().messages;
+    for (seq, (stored, sent)) in (1..).zip(listed.into_iter().zip(a_turns_messages())) {
+        let create_time = stored.create_time;
+        assert_eq!(
+            stored,
+            pb::Message {
+                seq,
+                turn: "t1".to_owned(),
+                create_time,
+                ..sent
+            }
+        );
     }
     let turn = pb::GetTurnRequest {
         session: S1.to_owned(),
@@ -129,15 +148,22 @@ async fn a_turn_is_stored_whole_and_survives_a_restart() {
         (turn.state(), turn.first_seq, turn.last_seq),
         (pb::TurnState::RequiresAction, 1, 3)
     );
+}
 
-    let due = rig
-        .store()
-        .list_due_reviews(pb::ListDueReviewsRequest::default())
-        .await
-        .unwrap()
-        .due_reviews;
+#[tokio::test]
+async fn due_reviews_are_found_by_the_next_process() {
+    let rig = Rig::new("recall-due").await;
+    rig.create("s1").await;
+    let fence = rig.lease(S1, "t1").await.unwrap().fence;
+    let appended = rig.store().append_messages(full_append(fence)).await.unwrap();
+    let rig = rig.restart().await;
+    let list = pb::ListDueReviewsRequest::default();
+    let due = rig.store().list_due_reviews(list).await.unwrap().due_reviews;
     assert_eq!((due[0].name.as_str(), due[0].to_seq), (appended.due_review.as_str(), 3));
-    assert_eq!(due[0].user, "teams/red/users/ann");
+    assert_eq!(
+        (due[0].user.as_str(), due[0].session.as_str()),
+        ("teams/red/users/ann", S1)
+    );
     let names = pb::AcknowledgeDueReviewsRequest {
         names: vec![due[0].name.clone()],
     };
@@ -145,6 +171,8 @@ async fn a_turn_is_stored_whole_and_survives_a_restart() {
         rig.store().acknowledge_due_reviews(names).await.unwrap().acknowledged,
         1
     );
+    let rig = rig.restart().await;
+    assert!(rig.store().list_due_reviews(list).await.unwrap().due_reviews.is_empty());
 }
 
 #[tokio::test]
