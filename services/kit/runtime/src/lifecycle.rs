@@ -61,36 +61,53 @@ where
     F: FnOnce(Boot) -> Fut,
     Fut: Future<Output = Result<(), StartError>>,
 {
+    match Signals::listen() {
+        Ok(signals) => supervise(boot, patience, start, signals).await,
+        Err(error) => report(&StartError::new("listen for signals", error)),
+    }
+}
+
+/// Asks the process to stop, any number of times.
+trait Asker {
+    async fn asked(&mut self);
+}
+
+async fn supervise<F, Fut>(boot: Boot, patience: Duration, start: F, mut asker: impl Asker) -> ExitCode
+where
+    F: FnOnce(Boot) -> Fut,
+    Fut: Future<Output = Result<(), StartError>>,
+{
     let tasks = boot.tasks.clone();
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return report(&StartError::new("listen for signals", error)),
-    };
     let started = tokio::select! {
-        started = start(boot) => started,
-        () = signals.next() => Ok(()),
+        started = start(boot) => started.map(|()| true),
+        () = asker.asked() => Ok(false),
     };
-    if let Err(error) = started {
-        tasks.shutdown(Duration::from_secs(5)).await;
-        return report(&error);
+    match started {
+        Err(error) => {
+            tasks.shutdown(Duration::from_secs(5)).await;
+            return report(&error);
+        }
+        Ok(false) => tracing::info!("stopping before everything was up"),
+        Ok(true) => {
+            let stopping = tasks.stopping();
+            tokio::select! {
+                () = stopping.cancelled() => {}
+                () = asker.asked() => tracing::info!("stopping"),
+            }
+        }
     }
-    let stopping = tasks.stopping();
-    tokio::select! {
-        () = stopping.cancelled() => {}
-        () = signals.next() => tracing::info!("stopping"),
-    }
-    let stopped = stop(&tasks, patience, &mut signals).await;
+    let stopped = stop(&tasks, patience, &mut asker).await;
     tracing::info!(forced = stopped.forced, failed = stopped.failed, "stopped");
     ExitCode::from(u8::from(stopped.failed))
 }
 
-async fn stop(tasks: &Tasks, patience: Duration, signals: &mut Signals) -> Stopped {
+async fn stop(tasks: &Tasks, patience: Duration, asker: &mut impl Asker) -> Stopped {
     let shutdown = tasks.shutdown(patience);
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
             stopped = &mut shutdown => return stopped,
-            () = signals.next() => {
+            () = asker.asked() => {
                 tracing::warn!("asked a second time, stopping hard");
                 tasks.abort();
             }
@@ -123,11 +140,96 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
         })
     }
+}
 
-    async fn next(&mut self) {
+impl Asker for Signals {
+    async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Policy;
+    use tokio::sync::mpsc;
+
+    const PATIENCE: Duration = Duration::from_mins(5);
+
+    impl Asker for mpsc::UnboundedReceiver<()> {
+        async fn asked(&mut self) {
+            match self.recv().await {
+                Some(()) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn boot() -> (tempfile::TempDir, Boot) {
+        let folder = tempfile::tempdir().unwrap();
+        let boot = Boot::new(folder.path());
+        (folder, boot)
+    }
+
+    #[tokio::test]
+    async fn a_signal_that_comes_while_the_process_starts_stops_it() {
+        let (_folder, boot) = boot();
+        let (ask, asker) = mpsc::unbounded_channel();
+        let (started, mut in_start) = mpsc::unbounded_channel();
+        let live = supervise(
+            boot,
+            PATIENCE,
+            move |boot| async move {
+                let stopping = boot.tasks.stopping();
+                boot.tasks.spawn("half started", Policy::ESSENTIAL, async move {
+                    stopping.cancelled().await;
+                    Ok(())
+                });
+                started.send(()).unwrap();
+                std::future::pending().await
+            },
+            asker,
+        );
+        let signal = async {
+            in_start.recv().await.unwrap();
+            ask.send(()).unwrap();
+        };
+        let (code, ()) = tokio::join!(live, signal);
+        assert_eq!(code, ExitCode::SUCCESS);
+    }
+
+    #[tokio::test]
+    async fn a_second_signal_drops_what_does_not_end() {
+        let (_folder, boot) = boot();
+        let (ask, asker) = mpsc::unbounded_channel();
+        let live = supervise(
+            boot,
+            PATIENCE,
+            move |boot| async move {
+                boot.tasks.spawn("stubborn", Policy::WORK, std::future::pending());
+                ask.send(()).unwrap();
+                ask.send(()).unwrap();
+                // Kept open for the life of the process, as signals are.
+                boot.tasks.at_end("signals", async move {
+                    drop(ask);
+                    Ok(())
+                });
+                Ok(())
+            },
+            asker,
+        );
+        assert_eq!(live.await, ExitCode::SUCCESS);
+    }
+
+    #[tokio::test]
+    async fn a_wrong_configuration_ends_with_the_code_for_usage() {
+        let (_folder, boot) = boot();
+        let (_ask, asker) = mpsc::unbounded_channel();
+        let problems = vec![crate::Problem::new("memory.listen", "must be an address")];
+        let code = supervise(boot, PATIENCE, async move |_| StartError::check(problems), asker).await;
+        assert_eq!(code, ExitCode::from(64));
     }
 }

@@ -20,6 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+/// How long one ending may take. A pool that waits for a connection which a dropped task still holds must not keep the
+/// process from ending.
+const ENDING_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Any error, for tasks and start-up.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -233,22 +237,24 @@ impl Tasks {
         {
             tracing::error!(tasks = self.running(), "tasks do not yield, leaving them behind");
         }
-        self.run_endings().await;
+        self.run_endings(ENDING_PATIENCE).await;
         Stopped {
             forced,
             failed: self.has_failed(),
         }
     }
 
-    async fn run_endings(&self) {
+    async fn run_endings(&self, patience: Duration) {
         loop {
             let Some((name, ending)) = self.endings().pop() else {
                 return;
             };
-            let problem = match AssertUnwindSafe(ending).catch_unwind().await {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => error_chain(&*error),
-                Err(panic) => format!("panicked: {}", panic_text(&*panic)),
+            let guarded = AssertUnwindSafe(ending).catch_unwind();
+            let problem = match tokio::time::timeout(patience, guarded).await {
+                Ok(Ok(Ok(()))) => continue,
+                Ok(Ok(Err(error))) => error_chain(&*error),
+                Ok(Err(panic)) => format!("panicked: {}", panic_text(&*panic)),
+                Err(_) => "took too long".to_owned(),
             };
             tracing::error!(task.name = %name, error = problem, "could not close cleanly");
             self.shared.failed.store(true, Ordering::Release);
@@ -339,6 +345,21 @@ mod tests {
         });
         assert!(!tasks.shutdown(PATIENCE).await.forced);
         assert_eq!(drops.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn an_ending_that_never_ends_does_not_keep_the_others_from_running() {
+        let tasks = Tasks::new();
+        let ran = Arc::new(AtomicBool::new(false));
+        let note = Arc::clone(&ran);
+        tasks.at_end("first", async move {
+            note.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        tasks.at_end("stuck", std::future::pending());
+        // What ends at once is never too late.
+        tasks.run_endings(Duration::ZERO).await;
+        assert!(tasks.has_failed() && ran.load(Ordering::SeqCst));
     }
 
     #[tokio::test]

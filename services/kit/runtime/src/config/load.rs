@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use figment::error::Kind;
+use figment::error::{Actual, Kind};
 use figment::providers::{Format as _, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
@@ -90,6 +90,13 @@ fn merge(layers: &Layers, problems: &mut Vec<Problem>) -> Figment {
             continue;
         };
         let path = key.to_ascii_lowercase().replace("__", ".");
+        if path.split('.').any(str::is_empty) {
+            problems.push(Problem::new(
+                name,
+                "does not name a setting: a part of the name is empty",
+            ));
+            continue;
+        }
         figment = figment.merge(Named::text(name.clone(), &path, value));
     }
     for (path, value) in &layers.flags {
@@ -103,8 +110,24 @@ fn read(path: &Path) -> Result<String, Problem> {
         .map_err(|error| Problem::new("", format!("cannot read {}: {error}", path.display())))?;
     match toml::from_str::<toml::Table>(&text) {
         Ok(_) => Ok(text),
-        Err(error) => Err(Problem::new("", format!("{} is not TOML: {error}", path.display()))),
+        Err(error) => {
+            // The error's own text shows the line, and the line may hold a key.
+            let message = format!(
+                "{}{} is not TOML: {}",
+                path.display(),
+                line(&text, &error),
+                error.message()
+            );
+            Err(Problem::new("", message))
+        }
     }
+}
+
+fn line(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    before.map_or_else(String::new, |before| {
+        format!(" line {}", before.bytes().filter(|byte| *byte == b'\n').count() + 1)
+    })
 }
 
 /// Extracts as much as is right: a setting that is wrong is reported and left out, then the rest is tried again.
@@ -159,6 +182,10 @@ fn error_path(error: &figment::Error) -> Vec<String> {
 fn describe(kind: &Kind) -> String {
     match kind {
         Kind::UnknownField(_, known) => format!("is not a setting; known here: {}", known.join(", ")),
+        // Where a number or a section is expected, a text may be a key that was put in the wrong place.
+        Kind::InvalidType(Actual::Str(_), expected) => format!("is text, {expected} is expected"),
+        Kind::InvalidValue(Actual::Str(_), expected) => format!("is a text other than {expected}"),
+        Kind::UnknownVariant(_, known) => format!("is not one of {}", known.join(", ")),
         other => other.to_string(),
     }
 }

@@ -151,3 +151,63 @@ fn without_any_layer_the_defaults_hold() {
     assert_eq!(loaded.config.memory.max_entries, 100);
     assert!(loaded.settings.iter().all(|setting| setting.origin == "default"));
 }
+
+#[test]
+fn no_problem_shows_a_value_that_could_be_a_key() {
+    let broken = file("[model]\nkey = s3cr3t\n");
+    let wrong = file("[model]\nkey = [\"s3cr3t\"]\n[memory]\nmax_entries = \"s3cr3t\"\nenabled = \"s3cr3t\"\n");
+    for (file, environment) in [
+        (Some(broken.path()), pairs(&[])),
+        (Some(wrong.path()), pairs(&[])),
+        (None, pairs(&[("STEWARD__MODEL", "s3cr3t")])),
+        (None, pairs(&[("STEWARD__MODEL", "{ key = s3cr3t }")])),
+        (None, pairs(&[("STEWARD__MODEL__ROUTES", "s3cr3t")])),
+        (None, pairs(&[("STEWARD__MODEL__KEY__X", "s3cr3t")])),
+    ] {
+        let layers = Layers {
+            file: file.map(Path::to_owned),
+            environment,
+            flags: Vec::new(),
+        };
+        let problems = load::<Config>(&layers).unwrap_err();
+        assert!(!crate::config::list(&problems).contains("s3cr3t"), "{problems:?}");
+    }
+    let problem = load::<Config>(&Layers {
+        file: Some(broken.path().to_owned()),
+        ..Layers::default()
+    })
+    .unwrap_err()
+    .remove(0);
+    assert!(problem.message.contains("line 2 is not TOML"), "{problem}");
+}
+
+#[test]
+fn a_variable_that_names_nothing_is_a_problem_and_changes_nothing() {
+    for name in [
+        "STEWARD__",
+        "STEWARD____LISTEN",
+        "STEWARD__MEMORY__",
+        "STEWARD__MEMORY____LISTEN",
+        "STEWARD__MEMMORY__LISTEN",
+        "STEWARD__MEMORY__LISTENN",
+        "STEWARD__MODEL__KEY__DEEPER",
+    ] {
+        let layers = Layers {
+            environment: pairs(&[(name, "x")]),
+            ..Layers::default()
+        };
+        let problems = load::<Config>(&layers).unwrap_err();
+        assert_eq!(problems.len(), 1, "{name}: {problems:?}");
+        let text = problems[0].to_string();
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn an_address_in_brackets_stays_text() {
+    let layers = Layers {
+        environment: pairs(&[("STEWARD__MEMORY__LISTEN", "[::1]:7400")]),
+        ..Layers::default()
+    };
+    assert_eq!(load::<Config>(&layers).unwrap().config.memory.listen, "[::1]:7400");
+}
