@@ -180,6 +180,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_server_that_asks_for_more_patience_than_we_have_is_left_alone() {
+        let script = Script::new([unavailable(Duration::from_mins(1))]);
+        let client = RecallClient::new(script.wire()).with_timeout(None);
+        let error = client.search(recall::SearchRequest::default()).await.unwrap_err();
+        assert_eq!((script.calls(), error.retry_after), (1, Some(Duration::from_mins(1))));
+    }
+
+    #[tokio::test]
+    async fn a_request_too_large_to_be_kept_arrives_whole_and_once() {
+        let request = recall::SearchRequest {
+            parent: "x".repeat(3 << 20),
+            ..Default::default()
+        };
+        let script = Script::new([unavailable(Duration::ZERO)]);
+        let client = RecallClient::new(script.wire());
+        let error = client.search(request.clone()).await.unwrap_err();
+        assert_eq!((script.calls(), error.kind), (1, ErrorKind::Unavailable));
+        let sent = script.calls.lock().unwrap()[0].1.clone();
+        assert_eq!(recall::SearchRequest::decode(&sent[5..]).unwrap(), request);
+        assert_eq!(client.search(request).await.unwrap().expression, "answer");
+    }
+
+    #[tokio::test]
     async fn each_attempt_carries_a_token_and_what_is_left_of_the_deadline() {
         let script = Script::new([unavailable(Duration::ZERO)]);
         let tokens = Arc::new(Mutex::new(0));

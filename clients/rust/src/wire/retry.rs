@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
+use futures::StreamExt as _;
+use http_body::Frame;
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use rand::RngExt as _;
 use steward_proto::methods::Idempotency;
 use tokio::time::Instant;
@@ -22,7 +24,7 @@ pub struct RetryPolicy {
     pub attempts: u32,
     /// Longest first wait; doubled for each further one, and each drawn at random below that.
     pub first_wait: Duration,
-    /// Longest wait, also when the server asks for more.
+    /// Longest wait. A server that asks for more is not asked again: the caller gets its answer and may wait.
     pub longest_wait: Duration,
 }
 
@@ -78,15 +80,10 @@ where
         return within(deadline, once(request)).await;
     }
     let (parts, body) = request.into_parts();
-    let body = Limited::new(body, LARGEST_REPEATED);
-    let bytes = body.collect().await.map_err(|error| {
-        unanswered(
-            Code::ResourceExhausted,
-            "the request is too large to be sent",
-            error.to_string(),
-        )
-    })?;
-    let bytes = bytes.to_bytes();
+    let bytes = match collect(body, LARGEST_REPEATED).await? {
+        Collected::All(bytes) => bytes,
+        Collected::TooLarge(body) => return within(deadline, once(http::Request::from_parts(parts, body))).await,
+    };
     let mut attempt = 1;
     loop {
         let mut request = http::Request::from_parts(parts.clone(), Body::new(Full::<Bytes>::new(bytes.clone())));
@@ -97,7 +94,8 @@ where
             Answer::Unavailable { asked } => asked,
         };
         let wait = policy.wait(attempt, asked);
-        let in_time = deadline.is_none_or(|deadline| Instant::now() + wait < deadline);
+        let patient = asked.is_none_or(|asked| asked <= policy.longest_wait);
+        let in_time = patient && deadline.is_none_or(|deadline| Instant::now() + wait < deadline);
         if attempt >= policy.attempts || !in_time {
             return outcome;
         }
@@ -105,6 +103,32 @@ where
         tokio::time::sleep(wait).await;
         attempt += 1;
     }
+}
+
+enum Collected {
+    All(Bytes),
+    /// Longer than was asked for; what was read is still in it.
+    TooLarge(Body),
+}
+
+async fn collect(mut body: Body, most: usize) -> Result<Collected, Status> {
+    let mut read: Vec<Bytes> = Vec::new();
+    let mut length = 0;
+    while length <= most {
+        match body.frame().await {
+            None => return Ok(Collected::All(read.concat().into())),
+            Some(frame) => {
+                // A request has no trailers in gRPC.
+                if let Ok(data) = frame?.into_data() {
+                    length += data.len();
+                    read.push(data);
+                }
+            }
+        }
+    }
+    let read = read.into_iter().map(|data| Ok(Frame::data(data)));
+    let whole = futures::stream::iter(read).chain(BodyStream::new(body));
+    Ok(Collected::TooLarge(Body::new(StreamBody::new(whole))))
 }
 
 /// Whether the contract says that doing it twice is doing it once.

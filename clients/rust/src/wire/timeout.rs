@@ -13,7 +13,7 @@ const HEADER: &str = "grpc-timeout";
 pub fn parse(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.is_empty() || digits.len() > 8 {
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let amount: u64 = digits.parse().ok()?;
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_timeout() {
-        for text in ["", "S", "1", "1x", "123456789S", "-1S", "1.5S", "é"] {
+        for text in ["", "S", "1", "1x", "123456789S", "-1S", "+1S", "1.5S", "é"] {
             let mut headers = HeaderMap::new();
             headers.insert(HEADER, HeaderValue::from_bytes(text.as_bytes()).unwrap());
             assert_eq!(parse(&headers), None, "{text}");
