@@ -5,14 +5,17 @@
 //! [`policy`] permits, nothing else. Whatever a caller claims outside of its token is ignored.
 
 pub mod claims;
+mod config;
 mod error;
 pub mod keys;
 pub mod policy;
 pub mod revocation;
 mod revocation_rpc;
+mod ring;
 mod verify;
 
 pub use claims::{Claims, TokenKind};
+pub use config::AuthConfig;
 pub use error::AccessError;
 pub use keys::{KeyError, PublicKeys, TokenSigner};
 pub use revocation::{Revocation, Revocations, Revoked};
@@ -24,11 +27,15 @@ use std::sync::Arc;
 
 use steward_base::{Caller, Clock};
 
+use policy::{Builtin, Policy};
+
 /// Everything a server needs to decide on a call. All services of one process share one.
 #[derive(Debug)]
 pub struct Auth {
     verifier: TokenVerifier,
     revocations: Arc<Revocations>,
+    open_health: bool,
+    open_reflection: bool,
 }
 
 impl Auth {
@@ -37,15 +44,32 @@ impl Auth {
         Self {
             verifier: TokenVerifier::new(keys, clock),
             revocations: Arc::new(revocations),
+            open_health: true,
+            open_reflection: true,
         }
     }
 
-    /// As [`Auth::new`], with the keys below `keys` (a PEM file or a folder of them) and the revocations in `folder`.
+    /// As [`Auth::new`], with the keys below `keys` and the revocations in `folder`. `keys` is a PEM file or a folder of
+    /// them, and may not be there yet: see [`PublicKeys::watch`].
     pub fn open(keys: &Path, folder: &Path, clock: Arc<dyn Clock>) -> Result<Self, KeyError> {
         let path: PathBuf = folder.join("revocations.json");
         let revocations =
             Revocations::open(path.clone(), Arc::clone(&clock)).map_err(|source| KeyError::Read { path, source })?;
-        Ok(Self::new(PublicKeys::load(keys)?, revocations, clock))
+        Ok(Self::new(PublicKeys::watch(keys)?, revocations, clock))
+    }
+
+    /// Whether health needs no credential; so it is unless set otherwise (`A-1`).
+    #[must_use]
+    pub fn with_open_health(mut self, open: bool) -> Self {
+        self.open_health = open;
+        self
+    }
+
+    /// Whether reflection needs no credential; so it is unless set otherwise (`A-1`).
+    #[must_use]
+    pub fn with_open_reflection(mut self, open: bool) -> Self {
+        self.open_reflection = open;
+        self
     }
 
     /// What is revoked, to look at or to replace.
@@ -62,15 +86,34 @@ impl Auth {
         Ok(caller)
     }
 
-    /// Decides on a call to `path` with the value of the `authorization` header. A public method needs none; a good
-    /// credential is passed on there, too.
-    pub fn admit(&self, path: &str, authorization: Option<&[u8]>) -> Result<Option<Arc<Caller>>, AccessError> {
-        let policy = policy::find(path);
-        let caller = authorization.map(|value| self.caller(bearer(value)?)).transpose();
-        if policy.is_some_and(|policy| policy.public) {
-            return Ok(caller.unwrap_or_default());
+    /// Who presents these values of the `authorization` header; `None` without any. More than one is refused: whoever
+    /// stands in front of the server may have looked at the other one.
+    pub fn identify<'a>(
+        &self,
+        authorization: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Option<Arc<Caller>>, AccessError> {
+        let mut values = authorization.into_iter();
+        match (values.next(), values.next()) {
+            (None, _) => Ok(None),
+            (Some(value), None) => self.caller(bearer(value)?).map(Some),
+            (Some(_), Some(_)) => Err(AccessError::CredentialInvalid {
+                problem: "given more than once",
+            }),
         }
-        let caller = caller?.ok_or(AccessError::CredentialMissing)?;
+    }
+
+    /// Decides on a call to `path` by whoever was identified. A public method needs nobody; a good credential is passed
+    /// on there, too.
+    pub fn decide(
+        &self,
+        path: &str,
+        identified: Result<Option<Arc<Caller>>, AccessError>,
+    ) -> Result<Option<Arc<Caller>>, AccessError> {
+        let policy = self.policy(path);
+        if policy.is_some_and(|policy| policy.public) {
+            return Ok(identified.unwrap_or_default());
+        }
+        let caller = identified?.ok_or(AccessError::CredentialMissing)?;
         let denied = || AccessError::MethodDenied {
             method: path.to_owned(),
         };
@@ -79,6 +122,24 @@ impl Auth {
             Ok(Some(caller))
         } else {
             Err(denied())
+        }
+    }
+
+    /// [`Auth::identify`] and [`Auth::decide`] in one, for a single header.
+    pub fn admit(&self, path: &str, authorization: Option<&[u8]>) -> Result<Option<Arc<Caller>>, AccessError> {
+        self.decide(path, self.identify(authorization))
+    }
+
+    fn policy(&self, path: &str) -> Option<Policy> {
+        let closed = match policy::builtin(path) {
+            Some(Builtin::Health) => !self.open_health,
+            Some(Builtin::Reflection) => !self.open_reflection,
+            None => false,
+        };
+        if closed {
+            Some(Policy::KNOWN)
+        } else {
+            policy::find(path)
         }
     }
 }

@@ -1,7 +1,13 @@
 //! The outermost layer of every server, in one place because the order matters: span and request id, then the
 //! credential, then the deadline, then the handler, with panics caught around it.
+//!
+//! When the process stops, calls that run are finished, and so are streams that do something. A stream that only shows
+//! something (`NO_SIDE_EFFECTS` in the contract: the `Watch…` methods, and health and reflection) may have no end, so it is
+//! ended with UNAVAILABLE once nothing more is ready in it; its client watches on elsewhere, or later, from its last
+//! cursor.
 
 mod body;
+mod call;
 mod error;
 
 use std::convert::Infallible;
@@ -20,22 +26,42 @@ use opentelemetry::propagation::Extractor;
 use steward_base::IdGen;
 use steward_client::ambient::{self, Ambient, REQUEST_ID_HEADER};
 use steward_client::{WireRequest, WireResponse, parse_timeout};
+use steward_proto::methods::{self, Idempotency};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
 use tonic::service::Routes;
-use tonic::{Code, Status};
 use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt as _};
-use tracing::{Instrument as _, Span};
+use tracing::Instrument as _;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use self::body::EdgeBody;
+use self::call::Call;
 use self::error::EdgeError;
-use crate::auth::Auth;
+use crate::auth::{Auth, policy};
 use crate::handler::Credential;
 use crate::status::status;
 
 /// A server as the in-process client sees it: what is mounted on a port, boxed.
 pub type LocalService = BoxCloneSyncService<WireRequest, WireResponse, Infallible>;
+
+/// Which service of ours a gRPC service belongs to: `steward.memory.v1.MemoryService` to `memory-service`.
+#[derive(Debug, Clone)]
+pub(crate) struct Owners {
+    /// The gRPC services and their owners.
+    pub(crate) services: Vec<(&'static str, &'static str)>,
+    /// The owner of what every server has.
+    pub(crate) rest: &'static str,
+}
+
+impl Owners {
+    fn of(&self, path: &str) -> &'static str {
+        let service = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let owner = self.services.iter().find(|(name, _)| *name == service);
+        owner.map_or(self.rest, |(_, owner)| owner)
+    }
+}
 
 /// All handlers of a server behind the layers that every call passes.
 #[derive(Clone)]
@@ -43,6 +69,8 @@ pub(crate) struct Edge {
     routes: Routes,
     auth: Arc<Auth>,
     ids: Arc<dyn IdGen>,
+    owners: Arc<Owners>,
+    stopping: CancellationToken,
 }
 
 impl fmt::Debug for Edge {
@@ -51,29 +79,31 @@ impl fmt::Debug for Edge {
     }
 }
 
-/// What one call carries with it through the layers.
-struct Call {
-    path: String,
-    domain: String,
-    ambient: Ambient,
-    span: Span,
-}
-
 impl Edge {
-    pub(crate) fn new(routes: Routes, auth: Arc<Auth>, ids: Arc<dyn IdGen>) -> Self {
+    pub(crate) fn new(
+        routes: Routes,
+        auth: Arc<Auth>,
+        ids: Arc<dyn IdGen>,
+        owners: Owners,
+        stopping: CancellationToken,
+    ) -> Self {
         Self {
             routes: routes.prepare(),
             auth,
             ids,
+            owners: Arc::new(owners),
+            stopping,
         }
     }
 
     async fn handle(self, request: WireRequest) -> WireResponse {
-        let call = self.begin(&request);
-        let answered = ambient::scope(call.ambient.clone(), self.answer(&call, request)).instrument(call.span.clone());
+        let mut call = self.begin(&request);
+        let stopping = only_shows(&call.path).then(|| self.stopping.clone());
+        let (ambient, span) = (call.ambient.clone(), call.span.clone());
+        let answered = ambient::scope(ambient, self.answer(&mut call, request)).instrument(span);
         let response = answered.await;
         if let Some(status) = Status::from_header_map(response.headers()) {
-            record(&call.span, status.code());
+            call.end(status.code());
         }
         let (mut parts, body) = response.into_parts();
         if let Some(id) = call
@@ -84,7 +114,7 @@ impl Edge {
         {
             parts.headers.insert(REQUEST_ID_HEADER, id);
         }
-        http::Response::from_parts(parts, tonic::body::Body::new(EdgeBody::new(body, call)))
+        http::Response::from_parts(parts, tonic::body::Body::new(EdgeBody::new(body, call, stopping)))
     }
 
     fn begin(&self, request: &WireRequest) -> Call {
@@ -103,6 +133,8 @@ impl Edge {
             rpc.system = "grpc",
             rpc.method = name,
             rpc.grpc.status_code = tracing::field::Empty,
+            service = self.owners.of(&path),
+            caller.service = tracing::field::Empty,
             request.id = &*id,
             caller.team = tracing::field::Empty,
             caller.token = tracing::field::Empty,
@@ -116,25 +148,19 @@ impl Edge {
             deadline,
             request_id: Some(id),
         };
-        Call {
-            domain: domain(&path),
-            path,
-            ambient,
-            span,
-        }
+        Call::new(path.clone(), domain(&path), self.owners.of(&path), ambient, span)
     }
 
-    async fn answer(self, call: &Call, mut request: WireRequest) -> WireResponse {
-        let authorization = request.headers_mut().remove(AUTHORIZATION);
-        match self
-            .auth
-            .admit(&call.path, authorization.as_ref().map(HeaderValue::as_bytes))
-        {
+    async fn answer(self, call: &mut Call, mut request: WireRequest) -> WireResponse {
+        let given = request.headers().get_all(AUTHORIZATION);
+        let identified = self.auth.identify(given.iter().map(HeaderValue::as_bytes));
+        request.headers_mut().remove(AUTHORIZATION);
+        // Also when the call is denied below: that is when one wants to know.
+        if let Ok(Some(caller)) = &identified {
+            call.identify(caller);
+        }
+        match self.auth.decide(&call.path, identified) {
             Ok(Some(caller)) => {
-                call.span.record("caller.token", &*caller.token_id);
-                if let Some(team) = &caller.team {
-                    call.span.record("caller.team", team.as_str());
-                }
                 request.extensions_mut().insert(Credential::new(caller));
             }
             Ok(None) => {}
@@ -189,8 +215,11 @@ fn domain(path: &str) -> String {
     package.map_or_else(|| "steward.dev".to_owned(), |package| format!("{package}.steward.dev"))
 }
 
-fn record(span: &Span, code: Code) {
-    span.record("rpc.grpc.status_code", i32::from(code));
+/// Whether a call to `path` only shows something, as far as its stream goes.
+fn only_shows(path: &str) -> bool {
+    let watches = methods::find(path)
+        .is_some_and(|method| method.server_streaming && method.idempotency == Idempotency::NoSideEffects);
+    watches || policy::builtin(path).is_some()
 }
 
 struct Headers<'a>(&'a HeaderMap);

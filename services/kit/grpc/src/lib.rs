@@ -3,6 +3,16 @@
 //!
 //! All of it wraps the service and not the port, so that a call in the same process passes through exactly what a call
 //! over the network passes through.
+//!
+//! # Seeing who calls whom
+//!
+//! Every call ends with one event at level debug under the target `steward::rpc`. Its fields: `service` (the name given to
+//! [`Built::builder`]; in a joined server the part that the method belongs to), `method` (the path), `caller` (the service
+//! behind the credential, or `client`), `request_id`, `duration_ms` and `code` (`Ok`, `NotFound`, …; `Cancelled` when the
+//! caller went away). A test starts a process with `STEWARD_LOG=info,steward::rpc=debug`, reads its stderr, where each line
+//! is a JSON object unless it is a terminal, takes those with `target` = `steward::rpc`, and finds these under `fields`.
+//! Pairs of `caller` and `service` are the edges of the graph of calls. The span of a call has `service` and
+//! `caller.service` as well.
 #![warn(missing_docs)]
 
 pub mod auth;
@@ -11,7 +21,7 @@ mod handler;
 mod server;
 mod status;
 
-pub use auth::{AccessError, Auth, Claims, PublicKeys, Revocations, TokenKind, TokenSigner, TokenVerifier};
+pub use auth::{AccessError, Auth, AuthConfig, Claims, PublicKeys, Revocations, TokenKind, TokenSigner, TokenVerifier};
 pub use edge::LocalService;
 pub use handler::{Credential, caller, request_hash, team_of};
 pub use server::{Background, Built, BuiltBuilder, Listener, Serving, serve};

@@ -3,6 +3,7 @@
 //! `build` functions return a [`Built`]. In the single binary they are joined into one; in either shape [`serve`] mounts
 //! the same layered service that [`Built::wire`] hands to the in-process client.
 
+mod greeting;
 mod listen;
 
 use std::fmt;
@@ -11,10 +12,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use steward_base::IdGen;
-use steward_client::{Wire, WireRequest, WireResponse};
+use steward_client::{MAX_MESSAGE_BYTES, Wire, WireRequest, WireResponse};
 use steward_proto::access::v1::revocation_service_server::RevocationServiceServer;
 use steward_runtime::tasks::TaskResult;
 use steward_runtime::{Boot, Policy, StartError, Tasks};
+use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
 use tonic::service::RoutesBuilder;
 use tonic_health::ServingStatus;
@@ -23,7 +25,7 @@ use tonic_health::server::{HealthReporter, HealthService};
 use tower::Service;
 
 use crate::auth::{Auth, RevocationRpc};
-use crate::edge::{Edge, LocalService};
+use crate::edge::{Edge, LocalService, Owners};
 
 pub use listen::{Listener, Serving, serve};
 
@@ -53,6 +55,7 @@ pub struct Built {
     name: &'static str,
     mounts: Vec<Mount>,
     services: Vec<&'static str>,
+    owners: Vec<(&'static str, &'static str)>,
     background: Vec<Background>,
     auth: Arc<Auth>,
     health: HealthReporter,
@@ -74,9 +77,11 @@ pub struct BuiltBuilder {
     name: &'static str,
     mounts: Vec<Mount>,
     services: Vec<&'static str>,
+    owners: Vec<(&'static str, &'static str)>,
     background: Vec<Background>,
     auth: Arc<Auth>,
     ids: Arc<dyn IdGen>,
+    stopping: CancellationToken,
 }
 
 impl fmt::Debug for BuiltBuilder {
@@ -89,7 +94,8 @@ impl fmt::Debug for BuiltBuilder {
 }
 
 impl BuiltBuilder {
-    /// Mounts a generated server, for example `MemoryServiceServer::new(handlers)`.
+    /// Mounts a generated server, for example `MemoryServiceServer::new(handlers)` with both of its message limits set to
+    /// [`crate::MAX_MESSAGE_BYTES`]: what it comes with reads 4 MiB and writes anything.
     #[must_use]
     pub fn service<S>(mut self, service: S) -> Self
     where
@@ -102,6 +108,7 @@ impl BuiltBuilder {
         S::Future: Send + 'static,
     {
         self.services.push(S::NAME);
+        self.owners.push((S::NAME, self.name));
         self.mounts.push(Arc::new(move |routes| {
             routes.add_service(service.clone());
         }));
@@ -126,9 +133,11 @@ impl BuiltBuilder {
             name,
             mounts,
             services,
+            owners,
             background,
             auth,
             ids,
+            stopping,
         } = self;
         let health = HealthReporter::new();
         for service in &services {
@@ -139,15 +148,23 @@ impl BuiltBuilder {
             mount(&mut routes);
         }
         routes.add_service(HealthServer::new(HealthService::from_health_reporter(health.clone())));
-        routes.add_service(RevocationServiceServer::new(RevocationRpc::new(Arc::clone(
-            auth.revocations(),
-        ))));
+        let revocations = RevocationRpc::new(Arc::clone(auth.revocations()));
+        routes.add_service(
+            RevocationServiceServer::new(revocations)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(MAX_MESSAGE_BYTES),
+        );
         add_reflection(&mut routes, &services)?;
-        let edge = Edge::new(routes.routes(), Arc::clone(&auth), ids);
+        let known = Owners {
+            services: owners.clone(),
+            rest: name,
+        };
+        let edge = Edge::new(routes.routes(), Arc::clone(&auth), ids, known, stopping);
         Ok(Built {
             name,
             mounts,
             services,
+            owners,
             background,
             auth,
             health,
@@ -163,9 +180,11 @@ impl Built {
             name,
             mounts: Vec::new(),
             services: Vec::new(),
+            owners: Vec::new(),
             background: Vec::new(),
             auth,
             ids: Arc::clone(&boot.ids),
+            stopping: boot.tasks.stopping(),
         }
     }
 
@@ -185,6 +204,7 @@ impl Built {
             }
             joined.mounts.extend(part.mounts);
             joined.services.extend(part.services);
+            joined.owners.extend(part.owners);
             joined.background.extend(part.background);
         }
         joined.build().await

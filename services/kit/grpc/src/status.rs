@@ -2,6 +2,12 @@
 //!
 //! The fault is logged here, once, with its chain of sources. What the caller gets of an internal error is a fixed text
 //! and the request id under which the log has the rest (`O-5`).
+//!
+//! A status travels in headers, of which peers and proxies take 8 to 16 KiB: a larger one would reach a caller in the same
+//! process and be a broken connection to every other. Texts are therefore cut, and long lists of wrong fields end with how
+//! many more there are.
+
+mod bounded;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,6 +16,8 @@ use steward_base::{ErrorKind, Fault, error_chain};
 use steward_client::ambient;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, PreconditionViolation, QuotaViolation, StatusExt as _};
+
+use self::bounded::{MESSAGE, TEXT, VIOLATIONS, VIOLATIONS_BYTES, cut};
 
 /// Wait that UNAVAILABLE and RESOURCE_EXHAUSTED name when the fault names none.
 const DEFAULT_RETRY: Duration = Duration::from_millis(500);
@@ -29,7 +37,7 @@ pub fn status(fault: &(dyn Fault + 'static), domain: &str) -> Status {
     };
     let mut details = ErrorDetails::with_error_info(fault.reason(), domain, metadata);
     add_details(&mut details, fault, request_id.as_deref());
-    Status::with_error_details(code(kind), message(fault), details)
+    Status::with_error_details(code(kind), cut(message(fault), MESSAGE), details)
 }
 
 /// The gRPC code of a kind.
@@ -75,27 +83,26 @@ fn message(fault: &dyn Fault) -> String {
 fn add_details(details: &mut ErrorDetails, fault: &dyn Fault, request_id: Option<&str>) {
     match fault.kind() {
         ErrorKind::InvalidInput => {
-            let wrong = fault.violations().iter();
-            let wrong: Vec<_> = wrong
-                .map(|found| FieldViolation::new(&found.field, &found.description))
-                .collect();
+            let wrong = violations(fault);
             if !wrong.is_empty() {
                 details.set_bad_request(wrong);
             }
         }
         ErrorKind::NotFound | ErrorKind::AlreadyExists => {
             if let Some(resource) = fault.resource() {
-                details.set_resource_info(resource.resource_type, resource.name, "", "");
+                details.set_resource_info(resource.resource_type, cut(resource.name, TEXT), "", "");
             }
         }
         ErrorKind::Precondition => {
             let subject = fault.resource().map(|resource| resource.name).unwrap_or_default();
-            let violation = PreconditionViolation::new(fault.reason(), subject, fault.to_string());
+            let (subject, text) = (cut(subject, TEXT), cut(fault.to_string(), TEXT));
+            let violation = PreconditionViolation::new(fault.reason(), subject, text);
             details.set_precondition_failure(vec![violation]);
         }
         ErrorKind::Exhausted => {
             let subject = fault.resource().map(|resource| resource.name).unwrap_or_default();
-            details.set_quota_failure(vec![QuotaViolation::new(subject, fault.to_string())]);
+            let (subject, text) = (cut(subject, TEXT), cut(fault.to_string(), TEXT));
+            details.set_quota_failure(vec![QuotaViolation::new(subject, text)]);
             // Some limits never lift by waiting; only a fault that knows says when.
             if let Some(after) = fault.retry_after() {
                 details.set_retry_info(Some(after));
@@ -114,7 +121,25 @@ fn add_details(details: &mut ErrorDetails, fault: &dyn Fault, request_id: Option
 }
 
 fn own((key, value): (&'static str, String)) -> (String, String) {
-    (key.to_owned(), value)
+    (key.to_owned(), cut(value, TEXT))
+}
+
+/// The wrong fields, all of them unless they are too many for headers.
+fn violations(fault: &dyn Fault) -> Vec<FieldViolation> {
+    let all = fault.violations();
+    let mut shown = Vec::new();
+    let mut bytes = 0;
+    for found in all {
+        let violation = FieldViolation::new(cut(found.field.clone(), TEXT), cut(found.description.clone(), TEXT));
+        bytes += violation.field.len() + violation.description.len();
+        if bytes > VIOLATIONS_BYTES || shown.len() == VIOLATIONS {
+            let rest = all.len() - shown.len();
+            shown.push(FieldViolation::new("", format!("and {rest} more")));
+            break;
+        }
+        shown.push(violation);
+    }
+    shown
 }
 
 /// One event per failed request. Errors are for a person who must act, warnings for something degraded.

@@ -12,6 +12,12 @@ pub const ISSUER: &str = "steward";
 /// Prefix of a service's subject: `services/curator-worker`.
 pub const SERVICE_PREFIX: &str = "services/";
 
+/// The service that signs and revokes, and that acts for a person during a turn.
+pub const ORCHESTRATOR: &str = "agent-orchestrator";
+
+/// The service that runs jobs.
+pub const WORKER: &str = "curator-worker";
+
 /// What a token was issued for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -149,6 +155,10 @@ impl Claims {
         if personal && (self.team.is_none() || self.user.is_none() || self.role.is_none()) {
             return Err("names no team, user or role");
         }
+        // Half a person would be nobody whom a revocation could name.
+        if self.user.is_some() && self.team.is_none() {
+            return Err("names a user without a team");
+        }
         if self.jti.is_empty() {
             return Err("has no id");
         }
@@ -168,7 +178,8 @@ impl Claims {
                 capabilities: self.caps,
             },
             TokenKind::Service => {
-                let name = self.sub.strip_prefix(SERVICE_PREFIX).ok_or("names no service")?;
+                let name = self.sub.strip_prefix(SERVICE_PREFIX).filter(|name| !name.is_empty());
+                let name = name.ok_or("names no service")?;
                 Identity::Service { name: name.to_owned() }
             }
         };

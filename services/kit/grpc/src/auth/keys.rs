@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
@@ -45,63 +46,68 @@ pub enum KeyError {
         /// Where one was expected.
         path: PathBuf,
     },
+    /// Others can read the private key, or could: what it signed proves nothing. A person decides whether to make the
+    /// file private (mode 0600) or to remove it, so that a new key is made.
+    #[error("{path} holds the private key and has mode {mode:o}: make it 600, or remove it to have a new key made")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The token could not be signed.
     #[error("the token could not be signed")]
     Sign(#[source] jsonwebtoken::errors::Error),
 }
 
 /// Public keys by key id. A second key stays here while tokens of the first are still out.
+///
+/// Keys that come from a path are read again while the server runs: at once when a token names a key that is not known,
+/// at most once a second, and else every minute. So a server may start before the signer has made its key, and a key that
+/// is replaced or withdrawn needs no restart.
 #[derive(Clone, Default)]
 pub struct PublicKeys {
-    keys: BTreeMap<String, DecodingKey>,
+    keys: KeyMap,
+    source: Option<PathBuf>,
 }
 
+pub(super) type KeyMap = BTreeMap<String, DecodingKey>;
+
 impl PublicKeys {
-    /// From a PEM file, or from all `*.pem` files of a folder.
+    /// From a PEM file, or from all `*.pem` files of a folder; no key at all is an error.
     pub fn load(path: &Path) -> Result<Self, KeyError> {
-        let read = |source| KeyError::Read {
-            path: path.to_owned(),
-            source,
-        };
-        let mut files = vec![path.to_owned()];
-        if fs::metadata(path).map_err(read)?.is_dir() {
-            let entries = fs::read_dir(path)
-                .map_err(read)?
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(read)?;
-            files = entries
-                .into_iter()
-                .map(|entry| entry.path())
-                .filter(|file| is_pem(file))
-                .collect();
+        let keys = read_keys(path)?;
+        if keys.is_empty() {
+            return Err(KeyError::Empty { path: path.to_owned() });
         }
-        let mut keys = Self::default();
-        for file in files {
-            let text = fs::read_to_string(&file).map_err(|source| KeyError::Read {
-                path: file.clone(),
-                source,
-            })?;
-            keys.add_pem(&text, &file.display().to_string())?;
-        }
-        if keys.keys.is_empty() {
-            Err(KeyError::Empty { path: path.to_owned() })
-        } else {
-            Ok(keys)
-        }
+        Ok(Self {
+            keys,
+            source: Some(path.to_owned()),
+        })
     }
 
-    fn add_pem(&mut self, pem: &str, what: &str) -> Result<(), KeyError> {
-        let key = VerifyingKey::from_public_key_pem(pem).map_err(|_| KeyError::Syntax { what: what.to_owned() })?;
-        self.add(&key);
-        Ok(())
+    /// As [`PublicKeys::load`], for a path where the signer may not have put anything yet: until it has, every token is
+    /// refused.
+    pub fn watch(path: &Path) -> Result<Self, KeyError> {
+        let keys = match read_keys(path) {
+            Err(KeyError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => KeyMap::new(),
+            read => read?,
+        };
+        if keys.is_empty() {
+            tracing::warn!(path = %path.display(), "no public key yet, nobody gets in until there is one");
+        }
+        Ok(Self {
+            keys,
+            source: Some(path.to_owned()),
+        })
     }
 
     fn add(&mut self, key: &VerifyingKey) {
-        self.keys.insert(key_id(key), DecodingKey::from_ed_der(key.as_bytes()));
+        insert(&mut self.keys, key);
     }
 
-    pub(super) fn find(&self, key_id: &str) -> Option<&DecodingKey> {
-        self.keys.get(key_id)
+    pub(super) fn into_parts(self) -> (KeyMap, Option<PathBuf>) {
+        (self.keys, self.source)
     }
 }
 
@@ -109,6 +115,42 @@ impl fmt::Debug for PublicKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.keys.keys()).finish()
     }
+}
+
+/// The keys at `path` now. One file that is no key is an error: half a set would refuse good tokens in silence.
+pub(super) fn read_keys(path: &Path) -> Result<KeyMap, KeyError> {
+    let read = |source| KeyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut files = vec![path.to_owned()];
+    if fs::metadata(path).map_err(read)?.is_dir() {
+        let entries = fs::read_dir(path)
+            .map_err(read)?
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(read)?;
+        files = entries
+            .into_iter()
+            .map(|entry| entry.path())
+            .filter(|file| is_pem(file))
+            .collect();
+    }
+    let mut keys = KeyMap::new();
+    for file in files {
+        let text = fs::read_to_string(&file).map_err(|source| KeyError::Read {
+            path: file.clone(),
+            source,
+        })?;
+        let key = VerifyingKey::from_public_key_pem(&text).map_err(|_| KeyError::Syntax {
+            what: file.display().to_string(),
+        })?;
+        insert(&mut keys, &key);
+    }
+    Ok(keys)
+}
+
+fn insert(keys: &mut KeyMap, key: &VerifyingKey) {
+    keys.insert(key_id(key), DecodingKey::from_ed_der(key.as_bytes()));
 }
 
 fn is_pem(path: &Path) -> bool {
@@ -160,14 +202,9 @@ impl TokenSigner {
             move |source| KeyError::Read { path, source }
         };
         data_dir::create_private(folder).map_err(failed(folder))?;
-        let signer = match fs::read_to_string(&path) {
-            Ok(pem) => Self::from_pem(&pem)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let signer = Self::generate()?;
-                data_dir::write_private(&path, signer.private_pem()?.as_bytes()).map_err(failed(&path))?;
-                signer
-            }
-            Err(source) => return Err(KeyError::Read { path, source }),
+        let signer = match Self::read(&path)? {
+            Some(signer) => signer,
+            None => Self::create(&path)?,
         };
         let public = folder.join(PUBLIC_FOLDER);
         data_dir::create_private(&public).map_err(failed(&public))?;
@@ -176,6 +213,43 @@ impl TokenSigner {
             data_dir::write_private(&file, signer.public_pem()?.as_bytes()).map_err(failed(&file))?;
         }
         Ok(signer)
+    }
+
+    /// The key in the file at `path`; `None` without one. A key that others could read is refused: it may be in more hands
+    /// than ours, and only a person can know.
+    fn read(path: &Path) -> Result<Option<Self>, KeyError> {
+        let failed = |source| KeyError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let mode = match fs::metadata(path) {
+            Ok(found) => found.permissions().mode() & 0o777,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(failed(source)),
+        };
+        if mode & 0o077 != 0 {
+            return Err(KeyError::Exposed {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+        Self::from_pem(&fs::read_to_string(path).map_err(failed)?).map(Some)
+    }
+
+    /// A new key in a file at `path`. Of two processes that come at the same time, one makes it and both use it.
+    fn create(path: &Path) -> Result<Self, KeyError> {
+        let signer = Self::generate()?;
+        match data_dir::create_private_file(path, signer.private_pem()?.as_bytes()) {
+            Ok(()) => Ok(signer),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(path)?.ok_or(KeyError::Read {
+                path: path.to_owned(),
+                source: error,
+            }),
+            Err(source) => Err(KeyError::Read {
+                path: path.to_owned(),
+                source,
+            }),
+        }
     }
 
     fn from_key(key: SigningKey) -> Result<Self, KeyError> {

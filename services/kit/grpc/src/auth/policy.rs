@@ -16,12 +16,30 @@ pub struct Policy {
     pub public: bool,
 }
 
-/// Health and reflection tell nothing about anyone, and probes have no credential.
-const OPEN: [&str; 2] = ["/grpc.health.v1.Health/", "/grpc.reflection.v1.ServerReflection/"];
+/// What every server has besides its own methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builtin {
+    /// Whether the server is up.
+    Health,
+    /// What the server serves.
+    Reflection,
+}
 
-/// The policy for a path, `/package.Service/Method`.
+/// Which of the services that every server has a path belongs to.
+pub fn builtin(path: &str) -> Option<Builtin> {
+    if path.starts_with("/grpc.health.v1.Health/") {
+        Some(Builtin::Health)
+    } else if path.starts_with("/grpc.reflection.v1.ServerReflection/") {
+        Some(Builtin::Reflection)
+    } else {
+        None
+    }
+}
+
+/// The policy for a path, `/package.Service/Method`. Health and reflection tell nothing about anyone and are public; a
+/// server may be set to ask for a credential there too ([`super::AuthConfig`]).
 pub fn find(path: &str) -> Option<Policy> {
-    if OPEN.iter().any(|open| path.starts_with(open)) {
+    if builtin(path).is_some() {
         return Some(Policy {
             min_role: None,
             capability: None,
@@ -49,12 +67,22 @@ pub const fn role(number: i32) -> Option<Role> {
 }
 
 impl Policy {
-    /// Whether a verified caller may call. Each kind of credential has exactly one way in.
+    /// Persons and services, whoever they are; no restricted credential.
+    pub const KNOWN: Self = Self {
+        min_role: Some(Role::Viewer),
+        capability: None,
+        service: true,
+        public: false,
+    };
+
+    /// Whether a verified caller may call. Each kind of credential has exactly one way in. A restricted one narrows what
+    /// the person it acts for may do and never widens it: it needs the capability, and the person the role.
     pub fn permits(&self, caller: &Caller) -> bool {
         match &caller.identity {
             Identity::User => self.min_role.is_some_and(|lowest| caller.role >= lowest),
             Identity::Turn { .. } | Identity::Job { .. } => {
                 self.capability.is_some_and(|capability| caller.permits(capability))
+                    && self.min_role.is_none_or(|lowest| caller.role >= lowest)
             }
             Identity::Service { .. } => self.service,
         }

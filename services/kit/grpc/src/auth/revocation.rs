@@ -3,10 +3,11 @@
 //! The list is small and complete: whoever pushes it pushes all of it. It is kept in a file, since a server that comes up
 //! while the orchestrator is down must not accept what was revoked before.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use serde::{Deserialize, Serialize};
 use steward_base::names::{TeamId, UserId};
@@ -37,7 +38,43 @@ pub struct Revocation {
 pub struct Revocations {
     path: Option<PathBuf>,
     clock: Arc<dyn Clock>,
-    entries: RwLock<Vec<Revocation>>,
+    list: RwLock<List>,
+}
+
+/// The entries, and the same by what a call is looked up with: every call of every server asks.
+#[derive(Debug, Default)]
+struct List {
+    entries: Vec<Revocation>,
+    tokens: HashSet<String>,
+    users: HashMap<TeamId, HashSet<UserId>>,
+}
+
+impl List {
+    fn new(entries: Vec<Revocation>) -> Self {
+        let mut list = Self::default();
+        for entry in &entries {
+            match &entry.subject {
+                Revoked::Token(id) => {
+                    list.tokens.insert(id.clone());
+                }
+                Revoked::User(team, user) => {
+                    list.users.entry(team.clone()).or_default().insert(user.clone());
+                }
+            }
+        }
+        list.entries = entries;
+        list
+    }
+
+    fn covers(&self, caller: &Caller) -> bool {
+        let disabled = |team, user| self.users.get(team).is_some_and(|users| users.contains(user));
+        self.tokens.contains(&caller.token_id)
+            || caller
+                .team
+                .as_ref()
+                .zip(caller.user.as_ref())
+                .is_some_and(|(team, user)| disabled(team, user))
+    }
 }
 
 impl Revocations {
@@ -46,7 +83,7 @@ impl Revocations {
         Self {
             path: None,
             clock,
-            entries: RwLock::default(),
+            list: RwLock::default(),
         }
     }
 
@@ -63,7 +100,7 @@ impl Revocations {
         Ok(Self {
             path: Some(path),
             clock,
-            entries: RwLock::new(entries),
+            list: RwLock::new(List::new(entries)),
         })
     }
 
@@ -72,8 +109,8 @@ impl Revocations {
         let now = self.clock.now();
         entries.retain(|entry| entry.expires.is_none_or(|expires| now < expires));
         // Held while writing, so that the file and the list never differ.
-        let mut current = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if *current == entries {
+        let mut current = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        if current.entries == entries {
             return Ok(());
         }
         if let Some(path) = &self.path {
@@ -81,21 +118,22 @@ impl Revocations {
             data_dir::write_private(path, &bytes)?;
         }
         tracing::info!(entries = entries.len(), "revocations changed");
-        *current = entries;
+        *current = List::new(entries);
         Ok(())
     }
 
     /// The list in force.
     pub fn list(&self) -> Vec<Revocation> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.in_force().entries.clone()
     }
 
-    /// Whether the caller's credential is revoked, or the user it acts for is disabled.
+    /// Whether the caller's credential is revoked, or the user it acts for is disabled: a person's own, a turn's, a job's
+    /// and a service's on the person's behalf alike.
     pub fn covers(&self, caller: &Caller) -> bool {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().any(|entry| match &entry.subject {
-            Revoked::Token(id) => *id == caller.token_id,
-            Revoked::User(team, user) => caller.team.as_ref() == Some(team) && caller.user.as_ref() == Some(user),
-        })
+        self.in_force().covers(caller)
+    }
+
+    fn in_force(&self) -> RwLockReadGuard<'_, List> {
+        self.list.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

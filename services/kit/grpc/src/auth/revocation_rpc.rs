@@ -1,16 +1,20 @@
-//! `RevocationService`, which every server has. Reached by services only; the method's policy sees to that.
+//! `RevocationService`, which every server has. The method's policy lets services in; of those, only the one that revokes
+//! may say what is revoked: the list is replaced as a whole, so another one's token could lift every revocation.
 
 use std::io;
 use std::sync::Arc;
 
 use steward_base::names::{parse_user, user_name};
-use steward_base::{ErrorKind, Fault, FieldViolations, Timestamp};
+use steward_base::{ErrorKind, Fault, FieldViolations, Identity, Timestamp};
 use steward_proto::access::v1 as pb;
 use steward_proto::access::v1::revocation::Subject;
 use steward_proto::access::v1::revocation_service_server::RevocationService;
 use tonic::{Request, Response, Status};
 
+use super::claims::ORCHESTRATOR;
+use super::error::AccessError;
 use super::revocation::{Revocation, Revocations, Revoked};
+use crate::handler::caller;
 use crate::status::status;
 
 const DOMAIN: &str = "access.steward.dev";
@@ -48,6 +52,11 @@ impl RevocationService for RevocationRpc {
         &self,
         request: Request<pb::ApplyRevocationsRequest>,
     ) -> Result<Response<pb::ApplyRevocationsResponse>, Status> {
+        let pusher = &caller(&request)?.identity;
+        if !matches!(pusher, Identity::Service { name } if name == ORCHESTRATOR) {
+            let method = "/steward.access.v1.RevocationService/ApplyRevocations".to_owned();
+            return Err(status(&AccessError::MethodDenied { method }, DOMAIN));
+        }
         let mut violations = FieldViolations::new();
         let mut entries = Vec::new();
         for (index, entry) in request.into_inner().revocations.into_iter().enumerate() {

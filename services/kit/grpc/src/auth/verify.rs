@@ -12,6 +12,7 @@ use steward_base::{Caller, Clock, Timestamp};
 use super::claims::{Claims, ISSUER};
 use super::error::AccessError;
 use super::keys::PublicKeys;
+use super::ring::KeyRing;
 
 /// Longest token, in bytes. Ours have about 600.
 const MAX_TOKEN_BYTES: usize = 4096;
@@ -24,7 +25,7 @@ const REMEMBERED: usize = 1024;
 
 /// Verifies tokens.
 pub struct TokenVerifier {
-    keys: PublicKeys,
+    keys: KeyRing,
     clock: Arc<dyn Clock>,
     validation: Validation,
     verified: Mutex<HashMap<String, Verified>>,
@@ -32,6 +33,7 @@ pub struct TokenVerifier {
 
 #[derive(Clone)]
 struct Verified {
+    key_id: String,
     caller: Arc<Caller>,
     not_before: Timestamp,
     expires: Timestamp,
@@ -55,7 +57,7 @@ impl TokenVerifier {
         validation.validate_exp = false;
         validation.validate_aud = false;
         Self {
-            keys,
+            keys: KeyRing::new(keys, Arc::clone(&clock)),
             clock,
             validation,
             verified: Mutex::default(),
@@ -68,7 +70,10 @@ impl TokenVerifier {
             return Err(invalid("too long"));
         }
         let hash = sha256_hex(token.as_bytes());
+        // A key may be withdrawn after a token of it was verified.
         let known = self.remembered().get(&hash).cloned();
+        let known = known.filter(|verified| self.keys.knows(&verified.key_id));
+        let remembered = known.is_some();
         let verified = match known {
             Some(verified) => verified,
             None => self.check_signature(token)?,
@@ -82,7 +87,9 @@ impl TokenVerifier {
             return Err(invalid("issued in the future"));
         }
         let caller = Arc::clone(&verified.caller);
-        self.remember(hash, verified, now);
+        if !remembered {
+            self.remember(hash, verified, now);
+        }
         Ok(caller)
     }
 
@@ -92,18 +99,16 @@ impl TokenVerifier {
         if header.alg != Algorithm::EdDSA {
             return Err(invalid("signed with another algorithm"));
         }
-        let key = header
-            .kid
-            .as_deref()
-            .and_then(|id| self.keys.find(id))
-            .ok_or(invalid("signed with an unknown key"))?;
-        let decoded = jsonwebtoken::decode::<Claims>(token, key, &self.validation);
+        let key_id = header.kid.ok_or(invalid("names no key"))?;
+        let key = self.keys.find(&key_id).ok_or(invalid("signed with an unknown key"))?;
+        let decoded = jsonwebtoken::decode::<Claims>(token, &key, &self.validation);
         let claims = decoded
             .map_err(|_| invalid("not signed by the key it names, or incomplete"))?
             .claims;
         let (not_before, expires) = (Timestamp::from_secs(claims.iat), Timestamp::from_secs(claims.exp));
         let caller = claims.into_caller().map_err(invalid)?;
         Ok(Verified {
+            key_id,
             caller: Arc::new(caller),
             not_before,
             expires,

@@ -10,6 +10,9 @@ pub(super) enum EdgeError {
     /// The caller has stopped waiting; the handler was dropped.
     #[error("the deadline passed")]
     DeadlineExceeded,
+    /// The process ends, and with it a stream that only shows something.
+    #[error("{service} is stopping")]
+    Stopping { service: &'static str },
     /// A bug. The process goes on, this call does not.
     #[error("the handler panicked: {text}")]
     Panicked { text: String },
@@ -27,6 +30,7 @@ impl Fault for EdgeError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::DeadlineExceeded => ErrorKind::Timeout,
+            Self::Stopping { .. } => ErrorKind::Unavailable,
             Self::Panicked { .. } => ErrorKind::Internal,
         }
     }
@@ -34,7 +38,15 @@ impl Fault for EdgeError {
     fn reason(&self) -> &'static str {
         match self {
             Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::Stopping { .. } => "DEPENDENCY_UNAVAILABLE",
             Self::Panicked { .. } => "INTERNAL",
+        }
+    }
+
+    fn metadata(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Stopping { service } => vec![("dependency", (*service).to_owned())],
+            Self::DeadlineExceeded | Self::Panicked { .. } => Vec::new(),
         }
     }
 }

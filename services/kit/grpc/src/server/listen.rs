@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use steward_runtime::tasks::TaskResult;
 use steward_runtime::{Policy, StartError, Tasks};
 use tokio::net::{TcpListener, UnixListener};
@@ -17,6 +18,7 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use super::Built;
+use super::greeting::Greeting;
 use crate::edge::Edge;
 
 /// Streams that one connection may have open.
@@ -102,7 +104,8 @@ pub fn serve(listener: Listener, mut built: Built, tasks: &Tasks) -> Result<Serv
     let (edge, health, services) = (built.edge(), built.health(), built.services().to_vec());
     let stopping = tasks.stopping();
     tasks.spawn(format!("{}/serve", built.name()), Policy::ESSENTIAL, async move {
-        run(listener, edge, until_stopped(stopping, health, services)).await
+        let stop = until_stopped(stopping.clone(), health, services);
+        run(listener, edge, &stopping, stop).await
     });
     Ok(Serving { endpoint })
 }
@@ -114,7 +117,12 @@ async fn until_stopped(stopping: CancellationToken, health: HealthReporter, serv
     }
 }
 
-async fn run(listener: Listener, edge: Edge, stop: impl Future<Output = ()>) -> TaskResult {
+async fn run(
+    listener: Listener,
+    edge: Edge,
+    stopping: &CancellationToken,
+    stop: impl Future<Output = ()>,
+) -> TaskResult {
     let server = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .max_concurrent_streams(MAX_STREAMS)
@@ -123,13 +131,13 @@ async fn run(listener: Listener, edge: Edge, stop: impl Future<Output = ()>) -> 
         Listener::Tcp(listener) => {
             let incoming = TcpIncoming::from(listener)
                 .with_nodelay(Some(true))
-                .with_keepalive(Some(KEEPALIVE));
+                .with_keepalive(Some(KEEPALIVE))
+                .map_ok(|connection| Greeting::new(connection, stopping));
             server.serve_with_incoming_shutdown(edge, incoming, stop).await?;
         }
         Listener::Unix(listener, path) => {
-            server
-                .serve_with_incoming_shutdown(edge, UnixListenerStream::new(listener), stop)
-                .await?;
+            let incoming = UnixListenerStream::new(listener).map_ok(|connection| Greeting::new(connection, stopping));
+            server.serve_with_incoming_shutdown(edge, incoming, stop).await?;
             // The next start would remove it as well; leaving nothing behind is kinder.
             let _ = std::fs::remove_file(path);
         }

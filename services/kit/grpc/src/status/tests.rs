@@ -128,3 +128,36 @@ fn unavailable_says_when_to_ask_again() {
     );
     assert!(sample(ErrorKind::Exhausted).get_error_details().retry_info().is_none());
 }
+
+#[test]
+fn a_status_always_fits_into_headers() {
+    let mut violations = steward_base::FieldViolations::new();
+    for index in 0..5000 {
+        violations.add(format!("entries[{index}].content"), "必须是一到两千个字".repeat(50));
+    }
+    let flood = status(&violations, "memory.steward.dev");
+    let long = Box::leak("记忆".repeat(20_000).into_boxed_str());
+    let wide = |kind| {
+        let source = std::io::Error::other("x");
+        status(&Sample { kind, id: long, source }, "skill.steward.dev")
+    };
+    let kinds = [
+        ErrorKind::NotFound,
+        ErrorKind::Precondition,
+        ErrorKind::Exhausted,
+        ErrorKind::Conflict,
+    ];
+    for status in kinds.map(wide).into_iter().chain([flood.clone()]) {
+        let mut headers = http::HeaderMap::new();
+        status.add_header(&mut headers).unwrap();
+        let size: usize = headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len())
+            .sum();
+        assert!(size < 7 * 1024, "{size} bytes: {:?}", status.code());
+    }
+    let details = flood.get_error_details();
+    let shown = &details.bad_request().unwrap().field_violations;
+    let last = shown.last().unwrap();
+    assert_eq!(last.description, format!("and {} more", 5001 - shown.len()));
+}

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use prost::Message as _;
-use steward_base::names::SessionId;
+use steward_base::names::{SessionId, UserId};
 use steward_base::{ErrorKind, JobRef, Origin, Role};
-use steward_client::{ClientError, Credentials, RevocationClient, Wire};
-use steward_grpc::TokenSigner;
+use steward_client::{ClientError, Credentials, MemoryClient, RevocationClient, Wire};
 use steward_grpc::auth::policy;
+use steward_grpc::{AuthConfig, TokenSigner};
 use steward_proto::access::v1 as access;
-use steward_proto::agent::v1::GenerateRequest;
-use steward_proto::memory::v1::GetEntryRequest;
+use steward_proto::agent::v1::{GenerateRequest, GetModelRouteRequest};
+use steward_proto::memory::v1::{ApplyRequest, GetEntryRequest};
 use steward_proto::recall::v1::recall_service_client::RecallServiceClient;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 
 use crate::fixture::{Stack, model, recall, search};
 
@@ -107,6 +109,16 @@ async fn a_credential_opens_only_what_its_policy_names() {
                 [("method", "/steward.recall.v1.RecallService/Search".to_owned())]
             );
         }
+        // A turn can no more than its person: a viewer's may not write, whatever capability it was given.
+        let viewer =
+            stack
+                .user_claims(Role::Viewer)
+                .for_turn(session.clone(), "t1", BTreeSet::from(["memory".to_owned()]));
+        let memory = MemoryClient::new(wire.clone()).with_credentials(stack.sign(&viewer));
+        assert_eq!(
+            memory.apply(ApplyRequest::default()).await.unwrap_err().reason,
+            "METHOD_DENIED"
+        );
         // Generate: services and jobs with the capability; no person, whatever the role.
         assert!(
             model(wire.clone(), stack.service())
@@ -162,7 +174,7 @@ async fn a_revoked_token_and_a_disabled_user_are_refused_at_once_and_after_a_res
         Subject::User("teams/red/users/ann".to_owned()),
     ];
     for (wire, subject) in stack.shapes().into_iter().zip(subjects) {
-        let revocations = RevocationClient::new(wire.clone()).with_credentials(stack.service());
+        let revocations = RevocationClient::new(wire.clone()).with_credentials(stack.orchestrator());
         revocations.apply_revocations(revoke(subject)).await.unwrap();
         for wire in stack.shapes() {
             assert_eq!(
@@ -182,20 +194,19 @@ async fn a_revoked_token_and_a_disabled_user_are_refused_at_once_and_after_a_res
 }
 
 #[tokio::test]
-async fn only_a_service_may_push_revocations_and_all_wrong_entries_are_named() {
+async fn only_the_service_that_revokes_may_push_revocations_and_all_wrong_entries_are_named() {
     use access::revocation::Subject;
     let stack = Stack::start().await;
     for wire in stack.shapes() {
-        let person = RevocationClient::new(wire.clone()).with_credentials(stack.user(Role::Admin));
-        assert_eq!(
-            person
+        for other in [stack.user(Role::Admin), stack.service()] {
+            let client = RevocationClient::new(wire.clone()).with_credentials(other);
+            let error = client
                 .apply_revocations(access::ApplyRevocationsRequest::default())
                 .await
-                .unwrap_err()
-                .reason,
-            "METHOD_DENIED"
-        );
-        let service = RevocationClient::new(wire).with_credentials(stack.service());
+                .unwrap_err();
+            assert_eq!(error.reason, "METHOD_DENIED");
+        }
+        let service = RevocationClient::new(wire).with_credentials(stack.orchestrator());
         let mut request = revoke(Subject::User("ann".to_owned()));
         request.revocations.push(access::Revocation::default());
         let error = service.apply_revocations(request).await.unwrap_err();
@@ -221,9 +232,108 @@ async fn health_needs_no_credential_and_an_unknown_method_is_denied() {
             assert_eq!(answer.into_inner().status, 1, "serving");
         }
         // In the contract, but not on this server: permitted, and nobody there.
-        let memory = steward_client::MemoryClient::new(wire).with_credentials(stack.user(Role::Admin));
+        let memory = MemoryClient::new(wire).with_credentials(stack.user(Role::Admin));
         let error = memory.get_entry(GetEntryRequest::default()).await.unwrap_err();
         assert_eq!(error.reason, "UNIMPLEMENTED");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_disabled_user_is_refused_whoever_acts_for_it() {
+    use access::revocation::Subject;
+    let stack = Stack::start().await;
+    let caps = BTreeSet::from(["session_search".to_owned(), "generate".to_owned()]);
+    let job = JobRef {
+        id: "job-1".to_owned(),
+        fence: 1,
+    };
+    let ann = stack.user_claims(Role::Member);
+    let (team, user) = (ann.team.clone().unwrap(), ann.user.clone().unwrap());
+    let mut all = vec![
+        ann.clone()
+            .for_turn(SessionId::parse("s1").unwrap(), "t1", caps.clone()),
+        ann.clone().for_job(job, Origin::Review, None, caps),
+        stack
+            .service_claims("curator-worker")
+            .on_behalf(team, user, Role::Member),
+        ann,
+    ];
+    for (index, claims) in all.iter_mut().enumerate() {
+        claims.jti = format!("token-{index}");
+    }
+    let subject = Subject::User("teams/red/users/ann".to_owned());
+    let revocations = RevocationClient::new(stack.local.clone()).with_credentials(stack.orchestrator());
+    revocations.apply_revocations(revoke(subject)).await.unwrap();
+    for wire in stack.shapes() {
+        for claims in &all {
+            assert_eq!(
+                refused(wire.clone(), stack.sign(claims)).await.reason,
+                "CREDENTIAL_INVALID"
+            );
+        }
+        // Others of the team, and services that act for nobody, go on.
+        let mut bob = stack.user_claims(Role::Member);
+        bob.user = Some(UserId::parse("bob").unwrap());
+        recall(wire.clone(), stack.sign(&bob))
+            .search(search("x"))
+            .await
+            .unwrap();
+        model(wire, stack.service())
+            .get_model_route(GetModelRouteRequest::default())
+            .await
+            .unwrap();
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn two_credentials_are_none() {
+    let stack = Stack::start().await;
+    let claims = stack.user_claims(Role::Member);
+    let good = format!("Bearer {}", stack.signer.sign(&claims).unwrap());
+    for wire in stack.shapes() {
+        for second in [good.as_str(), "Bearer garbage"] {
+            let mut request = tonic::Request::new(search("whoami"));
+            for value in [good.as_str(), second] {
+                request.metadata_mut().append("authorization", value.parse().unwrap());
+            }
+            let mut client = RecallServiceClient::new(wire.clone());
+            let error = ClientError::from(client.search(request).await.unwrap_err());
+            assert_eq!(error.reason, "CREDENTIAL_INVALID");
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_may_ask_for_a_credential_for_health_and_reflection_too() {
+    let config = AuthConfig {
+        open_health: false,
+        open_reflection: false,
+        ..AuthConfig::default()
+    };
+    let stack = Stack::start_with("127.0.0.1:0", config).await;
+    let turn = stack
+        .user_claims(Role::Admin)
+        .for_turn(SessionId::parse("s1").unwrap(), "t1", BTreeSet::new());
+    for wire in stack.shapes() {
+        for (credentials, welcome) in [
+            (Credentials::anonymous(), false),
+            (Credentials::token("garbage").unwrap(), false),
+            (stack.sign(&turn), false),
+            (stack.user(Role::Viewer), true),
+            (stack.service(), true),
+        ] {
+            let wire = wire.clone().with_credentials(credentials);
+            let health = HealthClient::new(wire.clone())
+                .check(HealthCheckRequest::default())
+                .await;
+            assert_eq!(health.is_ok(), welcome, "{wire:?}: {health:?}");
+            let requests = futures::stream::empty::<ServerReflectionRequest>();
+            let reflection = ServerReflectionClient::new(wire).server_reflection_info(requests).await;
+            assert_eq!(reflection.is_ok(), welcome);
+        }
     }
     stack.stop().await;
 }

@@ -8,6 +8,7 @@ use steward_base::{ErrorKind, Role};
 use steward_client::ambient::{self, Ambient};
 use steward_client::{ClientError, ErrorOrigin};
 use steward_proto::agent::v1::GenerateRequest;
+use steward_proto::recall::v1::recall_service_client::RecallServiceClient;
 use steward_runtime::telemetry;
 use steward_testkit::{PATIENCE, wait_for};
 use tokio::time::Instant;
@@ -42,14 +43,14 @@ fn named(id: &str) -> Ambient {
 #[tokio::test]
 async fn an_error_is_the_same_near_and_far() {
     let stack = Stack::start().await;
-    for what in ["missing", "invalid", "broken", "panic"] {
+    for what in ["missing", "invalid", "flood", "broken", "panic"] {
         let mut seen = Vec::new();
         for wire in stack.shapes() {
             let client = recall(wire, stack.user(Role::Member));
             let error = ambient::scope(named("req-7"), client.search(search(what)))
                 .await
                 .unwrap_err();
-            assert_eq!(error.origin, ErrorOrigin::Server);
+            assert_eq!(error.origin, ErrorOrigin::Server, "{what}: {error:?}");
             seen.push(visible(&error));
         }
         assert_eq!(seen[0], seen[1]);
@@ -165,6 +166,52 @@ async fn a_stream_ends_at_the_deadline_of_the_call_it_is_part_of() {
             stack.probe.dropped.load(Ordering::SeqCst)
         })
         .await;
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_always_has_more_ends_at_the_deadline_too() {
+    let stack = Stack::start().await;
+    for wire in stack.shapes() {
+        let ambient = Ambient {
+            deadline: Some(Instant::now() + Duration::from_millis(200)),
+            ..Ambient::default()
+        };
+        let request = GenerateRequest {
+            model: "endless".to_owned(),
+            ..Default::default()
+        };
+        let client = model(wire, stack.service());
+        let mut stream = ambient::scope(ambient, client.generate(request)).await.unwrap();
+        let error = loop {
+            if let Err(error) = stream.message().await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind, ErrorKind::Timeout);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_timeout_that_cannot_be_read_is_none_and_a_huge_one_is_no_trouble() {
+    let stack = Stack::start().await;
+    for wire in stack.shapes() {
+        for (timeout, bounded) in [
+            ("", "false"),
+            ("soon", "false"),
+            ("-1S", "false"),
+            ("123456789S", "false"),
+            ("99999999H", "true"),
+            ("60S", "true"),
+        ] {
+            let mut client = RecallServiceClient::new(wire.clone().with_credentials(stack.user(Role::Member)));
+            let mut request = tonic::Request::new(search("has deadline"));
+            request.metadata_mut().insert("grpc-timeout", timeout.parse().unwrap());
+            let answer = client.search(request).await.unwrap().into_inner();
+            assert_eq!(answer.expression, bounded, "{timeout:?}");
+        }
     }
     stack.stop().await;
 }

@@ -9,11 +9,12 @@ use futures::stream::BoxStream;
 use opentelemetry::trace::TraceContextExt as _;
 use steward_base::names::{TeamId, UserId};
 use steward_base::{Clock, ErrorKind, Fault, FieldViolations, ResourceRef, Role, Timestamp};
-use steward_client::{Credentials, ModelClient, RecallClient, Wire, ambient};
-use steward_grpc::auth::keys::PUBLIC_FOLDER;
-use steward_grpc::{Auth, Built, Claims, Listener, TokenSigner, caller, serve, status};
+use steward_client::{Credentials, ModelClient, RecallClient, ReviewClient, Wire, ambient};
+use steward_grpc::{AuthConfig, Built, Claims, Listener, TokenSigner, caller, serve, status};
 use steward_proto::agent::v1 as agent;
 use steward_proto::agent::v1::model_service_server::{ModelService, ModelServiceServer};
+use steward_proto::learning::v1 as learning;
+use steward_proto::learning::v1::review_service_server::{ReviewService, ReviewServiceServer};
 use steward_proto::recall::v1 as recall;
 use steward_proto::recall::v1::recall_service_server::{RecallService, RecallServiceServer};
 use steward_runtime::Boot;
@@ -108,6 +109,16 @@ impl RecallService for Handlers {
             }
             "missing" => return Err(status(&Trouble::Missing { id: "s1" }, DOMAIN)),
             "broken" => return Err(status(&Trouble::Broken(std::io::Error::other("secret path")), DOMAIN)),
+            "flood" => {
+                let mut violations = FieldViolations::new();
+                for index in 0..2000 {
+                    violations.add(
+                        format!("entries[{index}].content"),
+                        "不能为空，也不能超过两千个字".repeat(4),
+                    );
+                }
+                return Err(status(&violations, DOMAIN));
+            }
             "invalid" => {
                 let mut violations = FieldViolations::one("parent", "must name a user");
                 violations.add("shape", "must be given");
@@ -131,6 +142,11 @@ impl ModelService for Handlers {
         request: Request<agent::GenerateRequest>,
     ) -> Result<Response<Self::GenerateStream>, Status> {
         let panics = request.get_ref().model == "panic";
+        if request.get_ref().model == "endless" {
+            let item = agent::generate_response::Item::TextDelta("more".to_owned());
+            let endless = futures::stream::repeat(Ok(agent::GenerateResponse { item: Some(item) }));
+            return Ok(Response::new(endless.boxed()));
+        }
         let noticed = Noticed(Arc::clone(&self.0));
         let item = agent::generate_response::Item::TextDelta("first".to_owned());
         let first = futures::stream::iter([Ok(agent::GenerateResponse { item: Some(item) })]);
@@ -147,6 +163,52 @@ impl ModelService for Handlers {
         _request: Request<agent::GetModelRouteRequest>,
     ) -> Result<Response<agent::GetModelRouteResponse>, Status> {
         Ok(Response::new(agent::GetModelRouteResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl ReviewService for Handlers {
+    type WatchReviewsStream = BoxStream<'static, Result<learning::WatchReviewsResponse, Status>>;
+
+    async fn watch_reviews(
+        &self,
+        _request: Request<learning::WatchReviewsRequest>,
+    ) -> Result<Response<Self::WatchReviewsStream>, Status> {
+        let noticed = Noticed(Arc::clone(&self.0));
+        let first = futures::stream::iter([Ok(learning::WatchReviewsResponse::default())]);
+        let rest = futures::stream::poll_fn(move |_| {
+            let _keep = &noticed;
+            std::task::Poll::Pending
+        });
+        Ok(Response::new(first.chain(rest).boxed()))
+    }
+
+    async fn list_reviews(
+        &self,
+        _request: Request<learning::ListReviewsRequest>,
+    ) -> Result<Response<learning::ListReviewsResponse>, Status> {
+        Ok(Response::new(learning::ListReviewsResponse::default()))
+    }
+
+    async fn get_review(
+        &self,
+        _request: Request<learning::GetReviewRequest>,
+    ) -> Result<Response<learning::GetReviewResponse>, Status> {
+        Ok(Response::new(learning::GetReviewResponse::default()))
+    }
+
+    async fn retry_review(
+        &self,
+        _request: Request<learning::RetryReviewRequest>,
+    ) -> Result<Response<learning::RetryReviewResponse>, Status> {
+        Ok(Response::new(learning::RetryReviewResponse::default()))
+    }
+
+    async fn cancel_review(
+        &self,
+        _request: Request<learning::CancelReviewRequest>,
+    ) -> Result<Response<learning::CancelReviewResponse>, Status> {
+        Ok(Response::new(learning::CancelReviewResponse::default()))
     }
 }
 
@@ -174,16 +236,22 @@ pub(crate) struct Stack {
 
 impl Stack {
     pub(crate) async fn start() -> Self {
-        Self::start_on("127.0.0.1:0").await
+        Self::start_with("127.0.0.1:0", AuthConfig::default()).await
     }
 
     pub(crate) async fn start_on(address: &str) -> Self {
+        Self::start_with(address, AuthConfig::default()).await
+    }
+
+    pub(crate) async fn start_with(address: &str, config: AuthConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = MockClock::default();
         let boot = Boot::new(folder.path()).with_clock(Arc::new(clock.clone()));
-        let keys = folder.path().join("keys");
-        let signer = TokenSigner::load_or_create(&keys).unwrap();
-        let auth = Auth::open(&keys.join(PUBLIC_FOLDER), folder.path(), Arc::clone(&boot.clock)).unwrap();
+        // The server comes up before the signer has made its key, as it may in a cluster.
+        let auth = config
+            .open(folder.path(), folder.path(), Arc::clone(&boot.clock))
+            .unwrap();
+        let signer = TokenSigner::load_or_create(&folder.path().join("agent/keys")).unwrap();
         let probe = Arc::new(Probe {
             waiting: AtomicU32::new(0),
             dropped: AtomicBool::new(false),
@@ -193,12 +261,19 @@ impl Stack {
         let listener = Listener::bind(&address.replace("{folder}", &folder.path().display().to_string()))
             .await
             .unwrap();
-        let built = Built::builder("recall-service", &boot, Arc::new(auth))
+        let auth = Arc::new(auth);
+        let built = Built::builder("recall-service", &boot, Arc::clone(&auth))
             .service(RecallServiceServer::new(handlers.clone()))
-            .service(ModelServiceServer::new(handlers))
+            .service(ModelServiceServer::new(handlers.clone()))
             .build()
             .await
             .unwrap();
+        let reviews = Built::builder("curator-worker", &boot, Arc::clone(&auth))
+            .service(ReviewServiceServer::new(handlers))
+            .build()
+            .await
+            .unwrap();
+        let built = Built::join("steward", &boot, vec![built, reviews]).await.unwrap();
         let local = built.local_client();
         let endpoint = serve(listener, built, &boot.tasks).unwrap().endpoint;
         let remote = Wire::connect(&endpoint).unwrap();
@@ -243,14 +318,19 @@ impl Stack {
         self.sign(&self.user_claims(role))
     }
 
+    /// The worker, as one of the services.
     pub(crate) fn service(&self) -> Credentials {
-        let claims = Claims::service(
-            "token-worker",
-            "curator-worker",
-            self.now(),
-            self.now().plus(Duration::from_hours(1)),
-        );
-        self.sign(&claims)
+        self.sign(&self.service_claims("curator-worker"))
+    }
+
+    /// The service that revokes.
+    pub(crate) fn orchestrator(&self) -> Credentials {
+        self.sign(&self.service_claims("agent-orchestrator"))
+    }
+
+    pub(crate) fn service_claims(&self, name: &str) -> Claims {
+        let to = self.now().plus(Duration::from_hours(1));
+        Claims::service(format!("token-{name}"), name, self.now(), to)
     }
 
     pub(crate) async fn stop(self) {
@@ -270,6 +350,10 @@ pub(crate) fn recall(wire: Wire, credentials: Credentials) -> RecallClient {
 
 pub(crate) fn model(wire: Wire, credentials: Credentials) -> ModelClient {
     ModelClient::new(wire).with_credentials(credentials)
+}
+
+pub(crate) fn reviews(wire: Wire, credentials: Credentials) -> ReviewClient {
+    ReviewClient::new(wire).with_credentials(credentials)
 }
 
 pub(crate) fn search(what: &str) -> recall::SearchRequest {

@@ -8,4 +8,6 @@ mod calls;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
 mod port;

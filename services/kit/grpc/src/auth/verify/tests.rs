@@ -7,7 +7,8 @@ use steward_base::{Identity, JobRef, Origin, Role};
 use steward_testkit::MockClock;
 
 use super::*;
-use crate::auth::TokenSigner;
+use crate::auth::ring::{REFRESH, UNKNOWN_KEY_PAUSE};
+use crate::auth::{KeyError, TokenSigner};
 
 const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
 const HOUR: Duration = Duration::from_hours(1);
@@ -158,4 +159,92 @@ fn a_key_pair_is_made_once_and_only_its_public_half_is_shared() {
         .verify(&first.sign(&claims()).unwrap())
         .unwrap();
     assert!(PublicKeys::load(&folder.path().join(crate::auth::keys::PRIVATE_FILE)).is_err());
+}
+
+#[test]
+fn a_server_that_started_before_the_signer_finds_its_key_and_looks_at_most_once_a_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let public = folder.path().join("keys/public");
+    let clock = Arc::new(MockClock::at(NOW));
+    let keys = PublicKeys::watch(&public).unwrap();
+    let verifier = TokenVerifier::new(keys, Arc::clone(&clock) as Arc<dyn Clock>);
+    let stranger = TokenSigner::generate().unwrap().sign(&claims()).unwrap();
+    assert_eq!(problem(&verifier, &stranger), "signed with an unknown key");
+
+    let signer = TokenSigner::load_or_create(&folder.path().join("keys")).unwrap();
+    let token = signer.sign(&claims()).unwrap();
+    assert_eq!(
+        problem(&verifier, &token),
+        "signed with an unknown key",
+        "looked a moment ago"
+    );
+    clock.advance(UNKNOWN_KEY_PAUSE);
+    verifier.verify(&token).unwrap();
+}
+
+#[test]
+fn a_key_is_added_and_withdrawn_while_the_server_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = TokenSigner::load_or_create(folder.path()).unwrap();
+    let public = folder.path().join(crate::auth::keys::PUBLIC_FOLDER);
+    let clock = Arc::new(MockClock::at(NOW));
+    let keys = PublicKeys::load(&public).unwrap();
+    let verifier = TokenVerifier::new(keys, Arc::clone(&clock) as Arc<dyn Clock>);
+    let old_token = old.sign(&claims()).unwrap();
+    verifier.verify(&old_token).unwrap();
+
+    std::fs::remove_file(folder.path().join(crate::auth::keys::PRIVATE_FILE)).unwrap();
+    let new = TokenSigner::load_or_create(folder.path()).unwrap();
+    assert_ne!(old.key_id(), new.key_id());
+    verifier.verify(&new.sign(&claims()).unwrap()).unwrap();
+    verifier.verify(&old_token).unwrap();
+
+    // A folder that makes no sense changes nothing.
+    let nonsense = public.join("nonsense.pem");
+    std::fs::write(&nonsense, "not a key").unwrap();
+    std::fs::remove_file(public.join(format!("{}.pem", old.key_id()))).unwrap();
+    clock.advance(REFRESH);
+    verifier.verify(&old_token).unwrap();
+
+    std::fs::remove_file(&nonsense).unwrap();
+    clock.advance(REFRESH);
+    assert_eq!(problem(&verifier, &old_token), "signed with an unknown key");
+    verifier.verify(&new.sign(&claims()).unwrap()).unwrap();
+}
+
+#[test]
+fn a_private_key_that_others_could_read_is_not_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    TokenSigner::load_or_create(folder.path()).unwrap();
+    let file = folder.path().join(crate::auth::keys::PRIVATE_FILE);
+    for mode in [0o604, 0o640, 0o666] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let error = TokenSigner::load_or_create(folder.path()).unwrap_err();
+        assert!(
+            matches!(error, KeyError::Exposed { mode: found, .. } if found == mode),
+            "{error}"
+        );
+    }
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    TokenSigner::load_or_create(folder.path()).unwrap();
+}
+
+#[test]
+fn half_a_person_and_a_nameless_service_are_nobody() {
+    let signer = TokenSigner::generate().unwrap();
+    let (verifier, _) = verifier(&signer);
+    let service = |name: &str| Claims::service("token-2", name, NOW, NOW.plus(HOUR));
+    let half = Claims {
+        user: claims().user,
+        ..service("curator-worker")
+    };
+    assert_eq!(
+        problem(&verifier, &signer.sign(&half).unwrap()),
+        "names a user without a team"
+    );
+    assert_eq!(
+        problem(&verifier, &signer.sign(&service("")).unwrap()),
+        "names no service"
+    );
 }

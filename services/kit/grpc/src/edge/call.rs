@@ -1,0 +1,89 @@
+//! One call on its way through the layers, and the one line that says how it went.
+
+use std::borrow::Cow;
+
+use steward_base::{Caller, Identity};
+use steward_client::ambient::Ambient;
+use tokio::time::Instant;
+use tonic::Code;
+use tracing::Span;
+
+use crate::auth::claims::{ORCHESTRATOR, WORKER};
+
+/// What one call carries with it.
+pub(super) struct Call {
+    pub(super) path: String,
+    /// Domain of its errors.
+    pub(super) domain: String,
+    /// The service of ours that answers.
+    pub(super) service: &'static str,
+    /// The service of ours that asks, or `client`.
+    caller: Cow<'static, str>,
+    pub(super) ambient: Ambient,
+    pub(super) span: Span,
+    begun: Instant,
+    ended: bool,
+}
+
+impl Call {
+    pub(super) fn new(path: String, domain: String, service: &'static str, ambient: Ambient, span: Span) -> Self {
+        Self {
+            path,
+            domain,
+            service,
+            caller: Cow::Borrowed("client"),
+            ambient,
+            span,
+            begun: Instant::now(),
+            ended: false,
+        }
+    }
+
+    /// Notes who calls, as the credential proves.
+    pub(super) fn identify(&mut self, caller: &Caller) {
+        self.caller = service_behind(&caller.identity);
+        self.span.record("caller.service", &*self.caller);
+        self.span.record("caller.token", &*caller.token_id);
+        if let Some(team) = &caller.team {
+            self.span.record("caller.team", team.as_str());
+        }
+    }
+
+    /// Notes how the call ended; the first word counts.
+    pub(super) fn end(&mut self, code: Code) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.span.record("rpc.grpc.status_code", i32::from(code));
+        tracing::debug!(
+            target: "steward::rpc",
+            parent: &self.span,
+            service = self.service,
+            method = self.path,
+            caller = &*self.caller,
+            request_id = self.ambient.request_id.as_deref().unwrap_or_default(),
+            duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            code = ?code,
+            "call ended"
+        );
+    }
+}
+
+impl Drop for Call {
+    /// Dropped without an end: the caller went away.
+    fn drop(&mut self) {
+        self.end(Code::Cancelled);
+    }
+}
+
+/// The service of ours behind a credential. A turn's credential never leaves the service that signs it, a job's never the
+/// worker that it was signed for.
+fn service_behind(identity: &Identity) -> Cow<'static, str> {
+    match identity {
+        Identity::User => Cow::Borrowed("client"),
+        Identity::Turn { .. } => Cow::Borrowed(ORCHESTRATOR),
+        Identity::Job { .. } => Cow::Borrowed(WORKER),
+        Identity::Service { name } => Cow::Owned(name.clone()),
+    }
+}
