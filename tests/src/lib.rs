@@ -1,1 +1,13 @@
-//! What the end-to-end scenarios share: a stack in both shapes, a scripted model, and a person who uses it.
+//! What the end-to-end scenarios share: a stack of real processes in both shapes ([`Stack`]), and a person who uses it
+//! over the network ([`Person`]).
+//!
+//! The processes run `steward-under-test`: the shipped command line, with failpoints compiled in.
+
+pub mod person;
+pub mod process;
+pub mod script;
+pub mod stack;
+
+pub use person::{Ended, Person, Segment};
+pub use process::Process;
+pub use stack::{SERVICES, Shape, Stack, StackOptions};

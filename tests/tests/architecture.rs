@@ -18,7 +18,11 @@ fn root() -> PathBuf {
 }
 
 fn metadata() -> Metadata {
-    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().unwrap()
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .unwrap()
 }
 
 /// Direct normal dependencies, by package name.
@@ -106,8 +110,14 @@ fn the_kit_depends_on_no_service_and_base_on_nothing_of_ours() {
         }
         if place.starts_with("services/kit/") {
             for service in ["recall", "memory", "skill", "orchestrator", "curator"] {
-                let reached = dependencies.iter().any(|name| name.starts_with(&format!("steward-{service}")));
-                assert!(!reached, "{} depends on {service}: the kit knows no service (ADR 0001)", package.name);
+                let reached = dependencies
+                    .iter()
+                    .any(|name| name.starts_with(&format!("steward-{service}")));
+                assert!(
+                    !reached,
+                    "{} depends on {service}: the kit knows no service (ADR 0001)",
+                    package.name
+                );
             }
         }
     }
@@ -117,7 +127,11 @@ fn the_kit_depends_on_no_service_and_base_on_nothing_of_ours() {
 fn every_member_takes_the_workspace_lints() {
     for package in &metadata().packages {
         let manifest = std::fs::read_to_string(&package.manifest_path).unwrap();
-        assert!(manifest.contains("[lints]\nworkspace = true"), "{} does not take the workspace lints", package.name);
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{} does not take the workspace lints",
+            package.name
+        );
     }
 }
 
@@ -189,7 +203,9 @@ fn wire_types_stay_at_the_edge_of_a_server() {
             .any(|place| name.contains(place))
             || name.contains("/tests");
         if in_server && !at_edge && text.contains("steward_proto::") {
-            wrong.push(format!("{name} uses wire types: convert in grpc/convert.rs or peers/ (STYLE.md)"));
+            wrong.push(format!(
+                "{name} uses wire types: convert in grpc/convert.rs or peers/ (STYLE.md)"
+            ));
         }
         if in_server && !name.contains("/sqlite") && !name.contains("/tests") && text.contains("sqlx::query") {
             wrong.push(format!("{name} holds SQL: it belongs in sqlite/ (STYLE.md)"));
@@ -207,6 +223,9 @@ fn unsafe_code_stands_in_the_tokenizer_shim_only() {
             code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe extern")
         });
         let this_file = name == "tests/tests/architecture.rs";
-        assert!(shim || this_file || !uses, "{name} uses unsafe code outside recall's FTS5 shim");
+        assert!(
+            shim || this_file || !uses,
+            "{name} uses unsafe code outside recall's FTS5 shim"
+        );
     }
 }

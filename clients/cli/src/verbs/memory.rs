@@ -154,7 +154,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 request_id: request_id(),
             };
             output.answer(&memory.revert_entry(request).await?, |output, _| {
-                output.line("Reverted.")
+                output.line("Reverted.");
             })
         }
         Verb::Snapshot { project } => {
@@ -182,7 +182,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 name: session.child("memoryProposals", &proposal),
             };
             output.answer(&memory.approve_proposal(request).await?, |output, _| {
-                output.line("Applied.")
+                output.line("Applied.");
             })
         }
         Verb::Reject { proposal, reason } => {
@@ -191,7 +191,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 reason,
             };
             output.answer(&memory.reject_proposal(request).await?, |output, _| {
-                output.line("Rejected.")
+                output.line("Rejected.");
             })
         }
     }

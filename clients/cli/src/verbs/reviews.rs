@@ -73,7 +73,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 name: session.review_name(&review),
             };
             output.answer(&reviews.retry_review(request).await?, |output, _| {
-                output.line("Queued again.")
+                output.line("Queued again.");
             })
         }
         Verb::Cancel { review } => {
@@ -81,7 +81,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 name: session.review_name(&review),
             };
             output.answer(&reviews.cancel_review(request).await?, |output, _| {
-                output.line("Cancelled.")
+                output.line("Cancelled.");
             })
         }
     }

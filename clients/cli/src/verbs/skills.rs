@@ -272,7 +272,7 @@ async fn by_full_name(verb: Verb, session: &Session, output: &mut Output) -> any
                 request_id: request_id(),
             };
             output.answer(&skills.restore_revision(request).await?, |output, _| {
-                output.line("Restored.")
+                output.line("Restored.");
             })
         }
         _ => {

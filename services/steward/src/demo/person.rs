@@ -20,7 +20,7 @@ use super::simulated::SKILL;
 use crate::installation::Ready;
 
 /// How long the demo waits for the review.
-const REVIEW: Duration = Duration::from_secs(60);
+const REVIEW: Duration = Duration::from_mins(1);
 
 /// What the release desk said last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

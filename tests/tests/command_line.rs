@@ -1,0 +1,205 @@
+//! The binary as a person meets it: the ready line, the verbs against a running installation, chat, settings, the demo.
+
+mod common;
+
+use std::process::Output;
+
+use serde_json::Value;
+use steward_testkit::{ModelServer, TempDir};
+use steward_tests::process::run;
+use steward_tests::{Shape, Stack, StackOptions, script};
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn problems(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a verb against a stack, on a thread of its own since the stack's model answers on this runtime.
+async fn verb(stack: &Stack, arguments: &[&str]) -> Output {
+    let mut all: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    all.extend(["--data-dir".to_owned(), stack.data().display().to_string()]);
+    all.extend(stack.endpoint_arguments());
+    tokio::task::spawn_blocking(move || run(&all))
+        .await
+        .expect("the verb ran")
+}
+
+async fn json(stack: &Stack, arguments: &[&str]) -> Value {
+    let mut arguments = arguments.to_vec();
+    arguments.push("--json");
+    let output = verb(stack, &arguments).await;
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}{}",
+        text(&output),
+        problems(&output)
+    );
+    serde_json::from_str(&text(&output)).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", text(&output)))
+}
+
+both_shapes!(chat_streams_the_answer_and_says_what_was_kept);
+
+async fn chat_streams_the_answer_and_says_what_was_kept(shape: Shape) {
+    let model = ModelServer::scripted(script::learner).await;
+    let stack = Stack::start("chat", shape, common::reviews_after_each_turn(&model));
+    let output = verb(&stack, &["chat", "--no-tools", "-m", "Remember: lunch is at noon"]).await;
+    assert!(output.status.success(), "{}", problems(&output));
+    let said = text(&output);
+    assert!(said.contains("You said: Remember: lunch is at noon"), "{said}");
+    assert!(said.contains("review of memory, skills succeeded"), "{said}");
+
+    let memory = json(&stack, &["memory", "list"]).await;
+    assert_eq!(memory["entries"][0]["content"], "lunch is at noon");
+    let skills = json(&stack, &["skills", "list"]).await;
+    let named = |name: &str| {
+        skills["skills"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|skill| skill["name"].as_str().unwrap().ends_with(name))
+    };
+    assert!(named("/skills/kept-lesson"), "{skills}");
+    let found = json(&stack, &["recall", "search", "lunch"]).await;
+    assert_eq!(found["conversations"].as_array().unwrap().len(), 1);
+    let reviews = json(&stack, &["reviews", "list"]).await;
+    assert_eq!(reviews["reviews"][0]["state"], "REVIEW_STATE_SUCCEEDED");
+    let sessions = json(&stack, &["sessions", "list"]).await;
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        json(&stack, &["access", "whoami"]).await["user"],
+        "teams/default/users/owner"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chat_without_a_terminal_declines_tools_of_this_machine() {
+    let model = ModelServer::scripted(|request| match script::since_user(request).last() {
+        None => steward_testkit::Reply::call("shell", r#"{"command":"touch touched"}"#),
+        Some(result) => steward_testkit::Reply::text(result["content"].as_str().unwrap_or_default()),
+    })
+    .await;
+    let stack = Stack::start("declines", Shape::One, common::no_reviews(&model));
+    let folder = TempDir::new("work");
+    let output = verb(
+        &stack,
+        &["chat", "--dir", folder.path().to_str().unwrap(), "-m", "touch it"],
+    )
+    .await;
+    assert!(
+        text(&output).contains("declined"),
+        "{}{}",
+        text(&output),
+        problems(&output)
+    );
+    assert!(!folder.join("touched").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_model_chat_says_in_one_line_how_to_set_one() {
+    let stack = Stack::start("chat-no-model", Shape::One, StackOptions::default());
+    let output = verb(&stack, &["chat", "-m", "hello"]).await;
+    assert!(!output.status.success());
+    let said = problems(&output);
+    assert!(said.contains("STEWARD__AGENT__MODEL__BASE_URL="), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verb_without_a_server_says_where_it_looked() {
+    let folder = TempDir::new("nowhere");
+    std::fs::create_dir_all(folder.join("agent")).unwrap();
+    std::fs::write(folder.join("agent/owner.token"), "x.y.z").unwrap();
+    let data = folder.path().display().to_string();
+    let output = run(&[
+        "memory",
+        "list",
+        "--endpoint",
+        "http://127.0.0.1:9",
+        "--data-dir",
+        &data,
+    ]
+    .map(str::to_owned));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        problems(&output).contains("no Steward answers at http://127.0.0.1:9"),
+        "{}",
+        problems(&output)
+    );
+}
+
+#[test]
+fn wrong_settings_are_all_named_and_end_with_64() {
+    let folder = TempDir::new("settings");
+    let file = folder.join("steward.toml");
+    std::fs::write(
+        &file,
+        "[server]\nlisten = \"nowhere\"\nstop_seconds = 0\n[memory]\nno_such_setting = 1\n",
+    )
+    .unwrap();
+    let output = run(&["config", "check", "--config", file.to_str().unwrap()].map(str::to_owned));
+    assert_eq!(output.status.code(), Some(64));
+    let said = problems(&output);
+    for expected in ["server.listen", "server.stop_seconds", "no_such_setting"] {
+        assert!(said.contains(expected), "{expected} is missing in {said}");
+    }
+}
+
+#[test]
+fn the_settings_are_dumped_with_their_origin_and_without_secrets() {
+    let folder = TempDir::new("dump");
+    let file = folder.join("steward.toml");
+    std::fs::write(
+        &file,
+        "[agent.model]\nname = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\napi_key = \"sk-very-secret\"\n",
+    )
+    .unwrap();
+    let output = run(&["config", "dump", "--config", file.to_str().unwrap()].map(str::to_owned));
+    assert!(output.status.success(), "{}", problems(&output));
+    let said = text(&output);
+    assert!(
+        said.contains("agent.model.name = \"m\"") && said.contains("steward.toml"),
+        "{said}"
+    );
+    assert!(!said.contains("sk-very-secret"), "{said}");
+}
+
+#[test]
+fn the_demo_learns_another_lesson_for_another_seed() {
+    let seven = run(&["demo", "--seed", "7"].map(str::to_owned));
+    let eight = run(&["demo", "--seed", "8"].map(str::to_owned));
+    for (output, what) in [(&seven, "seed 7"), (&eight, "seed 8")] {
+        assert!(output.status.success(), "{what}: {}{}", text(output), problems(output));
+        assert!(text(output).contains("session 2 succeeded"), "{what}: {}", text(output));
+    }
+    let code = |output: &Output| {
+        text(output)
+            .lines()
+            .find_map(|line| line.split("known to the release desk only: ").nth(1).map(str::to_owned))
+    };
+    assert!(code(&seven).is_some());
+    assert_ne!(code(&seven), code(&eight));
+}
+
+#[test]
+fn the_demo_fails_visibly_when_what_was_learned_is_erased() {
+    let output = run(&["demo", "--seed", "7", "--forget"].map(str::to_owned));
+    assert!(output.status.success(), "{}{}", text(&output), problems(&output));
+    assert!(
+        text(&output).contains("session 2 failed, as it must"),
+        "{}",
+        text(&output)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_process_cannot_open_the_same_data() {
+    let model = ModelServer::scripted(script::learner).await;
+    let stack = Stack::start("second", Shape::One, common::no_reviews(&model));
+    let data = stack.data().display().to_string();
+    let arguments = ["--data-dir", &data, "--listen", "127.0.0.1:0"].map(str::to_owned);
+    let output = tokio::task::spawn_blocking(move || run(&arguments)).await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(problems(&output).contains("another process"), "{}", problems(&output));
+}

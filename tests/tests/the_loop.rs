@@ -1,0 +1,122 @@
+//! The loop from end to end: a lesson is met, kept through the gates, and in front of the next session; and what may not
+//! be lost on the way. Every scenario runs in both shapes.
+
+mod common;
+
+use steward_proto::common::v1::Origin;
+use steward_proto::learning::v1::ReviewState;
+use steward_proto::skill::v1::SkillProvenance;
+use steward_testkit::ModelServer;
+use steward_tests::{Shape, Stack, StackOptions, script};
+
+both_shapes!(a_lesson_is_kept_and_stands_before_the_next_session);
+
+async fn a_lesson_is_kept_and_stands_before_the_next_session(shape: Shape) {
+    let model = ModelServer::scripted(script::learner).await;
+    let stack = Stack::start("loop", shape, common::reviews_after_each_turn(&model));
+    let owner = stack.owner().await;
+
+    let first = owner.session(Vec::new()).await;
+    let turn = owner.say(&first, "Remember: the staging window opens at 06:40").await;
+    assert_eq!(turn.answer(), "You said: Remember: the staging window opens at 06:40");
+    assert_eq!(turn.streamed(), turn.answer());
+
+    let reviews = owner.reviews_ended(1).await;
+    assert_eq!(reviews[0].state(), ReviewState::Succeeded, "{:?}", reviews[0]);
+    assert_eq!(reviews[0].writes.len(), 2);
+    assert!(!reviews[0].summary.is_empty());
+    assert_eq!(owner.notes().await, ["the staging window opens at 06:40"]);
+    let skills = owner.skills().await;
+    let kept = skills
+        .iter()
+        .find(|skill| skill.name.ends_with("/skills/kept-lesson"))
+        .expect("the skill is there");
+    assert_eq!(kept.provenance(), SkillProvenance::Agent);
+
+    let second = owner.session(Vec::new()).await;
+    let prompt = owner.read_session(&second).await.system_prompt;
+    assert!(prompt.contains("the staging window opens at 06:40"), "{prompt}");
+    assert!(prompt.contains("kept-lesson"), "{prompt}");
+    let earlier = owner.read_session(&first).await;
+    assert!(
+        !earlier.system_prompt.contains("06:40"),
+        "a running session keeps its prompt"
+    );
+    assert_eq!(earlier.unplanned_prefix_breaks, 0);
+
+    let found = owner.search("staging window").await;
+    assert_eq!(found.conversations.len(), 1);
+    assert_eq!(found.conversations[0].session, first);
+    let entry = owner
+        .client
+        .memory
+        .list_entries(steward_proto::memory::v1::ListEntriesRequest {
+            parent: format!("{}/memory/notes", owner.user),
+            ..Default::default()
+        });
+    let provenance = entry.await.unwrap().entries[0].provenance.clone().expect("provenance");
+    assert_eq!(provenance.origin(), Origin::Review);
+    assert_eq!(provenance.evidence.expect("evidence").spans, ["s1"]);
+}
+
+both_shapes!(nothing_to_save_is_an_ordinary_end);
+
+async fn nothing_to_save_is_an_ordinary_end(shape: Shape) {
+    let model = ModelServer::scripted(script::learner).await;
+    let stack = Stack::start("nothing", shape, common::reviews_after_each_turn(&model));
+    let owner = stack.owner().await;
+    let session = owner.session(Vec::new()).await;
+    owner.say(&session, "Good morning").await;
+    let reviews = owner.reviews_ended(1).await;
+    assert_eq!(reviews[0].state(), ReviewState::NothingToSave);
+    assert_eq!(reviews[0].rejected.len(), 1);
+    assert!(owner.notes().await.is_empty());
+}
+
+both_shapes!(what_was_kept_survives_a_restart_of_everything);
+
+async fn what_was_kept_survives_a_restart_of_everything(shape: Shape) {
+    let model = ModelServer::scripted(script::learner).await;
+    let mut stack = Stack::start("restart", shape, common::reviews_after_each_turn(&model));
+    let owner = stack.owner().await;
+    let session = owner.session(Vec::new()).await;
+    owner.say(&session, "Remember: tea at four").await;
+    owner.reviews_ended(1).await;
+    stack.restart_all().await;
+
+    let owner = stack.owner().await;
+    assert_eq!(owner.notes().await, ["tea at four"]);
+    let again = owner.say(&session, "and now?").await;
+    assert_eq!(again.answer(), "You said: and now?");
+    let read = owner.read_session(&session).await;
+    assert_eq!(
+        read.unplanned_prefix_breaks, 0,
+        "the prompt is the stored one, byte for byte"
+    );
+    assert_eq!(owner.messages(&session).await.len(), 4);
+}
+
+both_shapes!(counters_belong_to_the_session_and_not_to_a_process);
+
+/// D-01: interval 4, a restart after turn 2: one review, after turn 4.
+async fn counters_belong_to_the_session_and_not_to_a_process(shape: Shape) {
+    let model = ModelServer::scripted(script::learner).await;
+    let options = StackOptions::with_model(&model.base_url())
+        .set("AGENT__NUDGES__MEMORY_TURNS", 4)
+        .set("AGENT__NUDGES__SKILL_ITERATIONS", 0);
+    let mut stack = Stack::start("counters", shape, options);
+    let owner = stack.owner().await;
+    let session = owner.session(Vec::new()).await;
+    owner.say(&session, "one").await;
+    owner.say(&session, "two").await;
+    stack.kill("agent-orchestrator");
+    stack.start_again("agent-orchestrator");
+    let owner = stack.owner().await;
+    owner.say(&session, "three").await;
+    assert!(owner.reviews().await.is_empty(), "a review came before its time");
+    owner.say(&session, "four").await;
+    let reviews = owner.reviews_ended(1).await;
+    assert_eq!(reviews.len(), 1);
+    assert!(reviews[0].memory && !reviews[0].skills);
+    assert_eq!(owner.read_session(&session).await.turns_since_memory, 0);
+}
