@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod config;
+mod fts;
 mod grpc;
 mod sqlite;
 

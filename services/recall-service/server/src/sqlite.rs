@@ -13,7 +13,6 @@ mod sessions;
 mod teams;
 #[cfg(test)]
 mod tests;
-mod tokenizer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

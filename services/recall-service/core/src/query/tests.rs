@@ -1,3 +1,5 @@
+//! Queries as people type them, and as nobody does.
+
 use super::matching::Searchable;
 use super::*;
 use proptest::prelude::*;

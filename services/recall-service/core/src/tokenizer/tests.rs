@@ -1,3 +1,5 @@
+//! What a word is, script by script.
+
 use super::*;
 use proptest::prelude::*;
 

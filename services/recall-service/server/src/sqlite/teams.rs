@@ -11,7 +11,8 @@ use steward_base::names::TeamId;
 use steward_store::{Sqlite, SqliteOptions, StoreError};
 
 use super::failure::Failure;
-use super::{index, tokenizer};
+use super::index;
+use crate::fts;
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 
@@ -89,7 +90,7 @@ impl Teams {
         let options = SqliteOptions {
             migrator: &MIGRATIONS,
             readers: READERS,
-            on_connect: Some(tokenizer::register),
+            on_connect: Some(fts::register),
         };
         let sqlite = Arc::new(Sqlite::open(&path, options).await?);
         if let Err(failure) = index::bring_up_to_date(&sqlite).await {
