@@ -3,7 +3,8 @@
 //! `failpoint::hit("turn.user_message.before")` does nothing and costs nothing unless the feature `failpoints` is on,
 //! which no shipped build has. With it, `STEWARD_FAILPOINTS` is read once, at the first point that is passed:
 //! `name=kill` kills at the first hit, `name=kill@2` at the second, several are separated by `;`. Tests inside one
-//! process arm a point with a panic or a callback of their own instead.
+//! process arm a point with a panic or a callback of their own instead; points are shared by the whole process, as a
+//! crash is, so that tests which arm the same one must not share a process (nextest gives each its own).
 
 #[cfg(any(test, feature = "failpoints"))]
 mod armed;

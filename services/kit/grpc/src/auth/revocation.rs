@@ -45,13 +45,18 @@ pub struct Revocations {
 #[derive(Debug, Default)]
 struct List {
     entries: Vec<Revocation>,
+    /// Whether the file says the same.
+    kept: bool,
     tokens: HashSet<String>,
     users: HashMap<TeamId, HashSet<UserId>>,
 }
 
 impl List {
-    fn new(entries: Vec<Revocation>) -> Self {
-        let mut list = Self::default();
+    fn new(entries: Vec<Revocation>, kept: bool) -> Self {
+        let mut list = Self {
+            kept,
+            ..Self::default()
+        };
         for entry in &entries {
             match &entry.subject {
                 Revoked::Token(id) => {
@@ -100,25 +105,29 @@ impl Revocations {
         Ok(Self {
             path: Some(path),
             clock,
-            list: RwLock::new(List::new(entries)),
+            list: RwLock::new(List::new(entries, true)),
         })
     }
 
-    /// Takes a complete new list: on disk first, then in force.
+    /// Takes a complete new list. It is in force from now on even if it cannot be kept: the error says that it would be
+    /// lost with the process, and the same list again tries to keep it again.
     pub fn replace(&self, mut entries: Vec<Revocation>) -> io::Result<()> {
         let now = self.clock.now();
         entries.retain(|entry| entry.expires.is_none_or(|expires| now < expires));
-        // Held while writing, so that the file and the list never differ.
         let mut current = self.list.write().unwrap_or_else(PoisonError::into_inner);
-        if current.entries == entries {
+        if current.entries != entries {
+            tracing::info!(entries = entries.len(), "revocations changed");
+            *current = List::new(entries, false);
+        }
+        if current.kept {
             return Ok(());
         }
+        // Still held while writing, so that the file never says something older than the list.
         if let Some(path) = &self.path {
-            let bytes = serde_json::to_vec(&entries).map_err(io::Error::other)?;
+            let bytes = serde_json::to_vec(&current.entries).map_err(io::Error::other)?;
             data_dir::write_private(path, &bytes)?;
         }
-        tracing::info!(entries = entries.len(), "revocations changed");
-        *current = List::new(entries);
+        current.kept = true;
         Ok(())
     }
 
@@ -135,5 +144,57 @@ impl Revocations {
 
     fn in_force(&self) -> RwLockReadGuard<'_, List> {
         self.list.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steward_base::{Identity, Origin, Role};
+    use steward_testkit::MockClock;
+
+    fn revoked(token: &str) -> Vec<Revocation> {
+        vec![Revocation {
+            subject: Revoked::Token(token.to_owned()),
+            expires: None,
+        }]
+    }
+
+    fn caller(token: &str) -> Caller {
+        Caller {
+            team: None,
+            user: None,
+            role: Role::Viewer,
+            origin: Origin::Foreground,
+            identity: Identity::User,
+            token_id: token.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused_all_the_same_and_kept_when_it_can_be() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("later/revocations.json");
+        let list = Revocations::open(path.clone(), Arc::new(MockClock::default())).unwrap();
+        assert!(list.replace(revoked("t1")).is_err());
+        assert!(list.covers(&caller("t1")) && !list.covers(&caller("t2")));
+        std::fs::create_dir(root.path().join("later")).unwrap();
+        list.replace(revoked("t1")).unwrap();
+        let after_restart = Revocations::open(path, Arc::new(MockClock::default())).unwrap();
+        assert!(after_restart.covers(&caller("t1")));
+    }
+
+    #[test]
+    fn an_entry_whose_time_is_over_is_forgotten_and_a_damaged_file_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("revocations.json");
+        let clock = MockClock::default();
+        let list = Revocations::open(path.clone(), Arc::new(clock.clone())).unwrap();
+        let mut entries = revoked("t1");
+        entries[0].expires = Some(clock.now());
+        list.replace(entries).unwrap();
+        assert_eq!(list.list(), []);
+        std::fs::write(&path, "[{").unwrap();
+        assert!(Revocations::open(path, Arc::new(clock)).is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures::TryStreamExt as _;
+use futures::{Stream, StreamExt as _};
 use steward_runtime::tasks::TaskResult;
 use steward_runtime::{Policy, StartError, Tasks};
 use tokio::net::{TcpListener, UnixListener};
@@ -28,6 +28,9 @@ const MAX_STREAMS: u32 = 1024;
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
 
 const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// Wait after a connection that could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A bound address. Connections that come before [`serve`] wait.
 #[derive(Debug)]
@@ -117,6 +120,22 @@ async fn until_stopped(stopping: CancellationToken, health: HealthReporter, serv
     }
 }
 
+/// The connections of a listener, each of which has to say something.
+fn accepted<S, C>(incoming: S, stopping: &CancellationToken) -> impl Stream<Item = io::Result<Greeting<C>>>
+where
+    S: Stream<Item = io::Result<C>>,
+{
+    incoming.then(async move |accepted| match accepted {
+        Ok(connection) => Ok(Greeting::new(connection, stopping)),
+        Err(error) => {
+            // Most often there are no file handles left, and asking again at once would burn a processor.
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            Err(error)
+        }
+    })
+}
+
 async fn run(
     listener: Listener,
     edge: Edge,
@@ -131,12 +150,12 @@ async fn run(
         Listener::Tcp(listener) => {
             let incoming = TcpIncoming::from(listener)
                 .with_nodelay(Some(true))
-                .with_keepalive(Some(KEEPALIVE))
-                .map_ok(|connection| Greeting::new(connection, stopping));
+                .with_keepalive(Some(KEEPALIVE));
+            let incoming = accepted(incoming, stopping);
             server.serve_with_incoming_shutdown(edge, incoming, stop).await?;
         }
         Listener::Unix(listener, path) => {
-            let incoming = UnixListenerStream::new(listener).map_ok(|connection| Greeting::new(connection, stopping));
+            let incoming = accepted(UnixListenerStream::new(listener), stopping);
             server.serve_with_incoming_shutdown(edge, incoming, stop).await?;
             // The next start would remove it as well; leaving nothing behind is kinder.
             let _ = std::fs::remove_file(path);

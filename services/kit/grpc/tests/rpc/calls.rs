@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use steward_base::{ErrorKind, Role};
 use steward_client::ambient::{self, Ambient};
-use steward_client::{ClientError, ErrorOrigin};
+use steward_client::{ClientError, ErrorOrigin, MAX_MESSAGE_BYTES};
 use steward_proto::agent::v1::GenerateRequest;
 use steward_proto::recall::v1::recall_service_client::RecallServiceClient;
 use steward_runtime::telemetry;
@@ -153,7 +153,7 @@ async fn a_stream_ends_at_the_deadline_of_the_call_it_is_part_of() {
     for wire in stack.shapes() {
         stack.probe.dropped.store(false, Ordering::SeqCst);
         let ambient = Ambient {
-            deadline: Some(Instant::now() + Duration::from_millis(200)),
+            deadline: Some(Instant::now() + Duration::from_secs(1)),
             ..Ambient::default()
         };
         let client = model(wire, stack.service());
@@ -183,13 +183,53 @@ async fn a_stream_that_always_has_more_ends_at_the_deadline_too() {
             ..Default::default()
         };
         let client = model(wire, stack.service());
-        let mut stream = ambient::scope(ambient, client.generate(request)).await.unwrap();
-        let error = loop {
-            if let Err(error) = stream.message().await {
-                break error;
-            }
+        let read = async {
+            let mut stream = client.generate(request).await?;
+            while stream.message().await?.is_some() {}
+            Ok::<_, ClientError>(())
         };
+        let error = ambient::scope(ambient, read).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Timeout);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn messages_have_the_same_limit_in_both_directions_and_shapes() {
+    let stack = Stack::start().await;
+    for wire in stack.shapes() {
+        let client = recall(wire.clone(), stack.user(Role::Member));
+        let long = "y".repeat(MAX_MESSAGE_BYTES - 100);
+        assert_eq!(client.search(search(&long)).await.unwrap().expression.len(), long.len());
+        let answer = client.search(search("large")).await.unwrap();
+        assert_eq!(answer.expression.len(), MAX_MESSAGE_BYTES - 100);
+
+        let too_long = search(&"y".repeat(MAX_MESSAGE_BYTES));
+        let error = client.search(too_long.clone()).await.unwrap_err();
+        assert_eq!(
+            error.kind,
+            ErrorKind::InvalidInput,
+            "the client does not send it: {error:?}"
+        );
+        let error = client.search(search("too large")).await.unwrap_err();
+        assert_eq!(
+            error.kind,
+            ErrorKind::InvalidInput,
+            "the server does not send it: {error:?}"
+        );
+
+        // A client without a limit meets the server's.
+        let mut other = RecallServiceClient::new(wire.with_credentials(stack.user(Role::Member)));
+        let error = ClientError::from(other.search(too_long).await.unwrap_err());
+        assert_eq!(
+            error.kind,
+            ErrorKind::InvalidInput,
+            "the server does not read it: {error:?}"
+        );
+        assert_eq!(
+            client.search(search("still here")).await.unwrap().expression,
+            "still here"
+        );
     }
     stack.stop().await;
 }

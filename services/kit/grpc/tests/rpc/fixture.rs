@@ -10,7 +10,7 @@ use opentelemetry::trace::TraceContextExt as _;
 use steward_base::names::{TeamId, UserId};
 use steward_base::{Clock, ErrorKind, Fault, FieldViolations, ResourceRef, Role, Timestamp};
 use steward_client::{Credentials, ModelClient, RecallClient, ReviewClient, Wire, ambient};
-use steward_grpc::{AuthConfig, Built, Claims, Listener, TokenSigner, caller, serve, status};
+use steward_grpc::{AuthConfig, Built, Claims, Listener, MAX_MESSAGE_BYTES, TokenSigner, caller, serve, status};
 use steward_proto::agent::v1 as agent;
 use steward_proto::agent::v1::model_service_server::{ModelService, ModelServiceServer};
 use steward_proto::learning::v1 as learning;
@@ -124,6 +124,8 @@ impl RecallService for Handlers {
                 violations.add("shape", "must be given");
                 return Err(status(&violations, DOMAIN));
             }
+            "large" => "x".repeat(MAX_MESSAGE_BYTES - 100),
+            "too large" => "x".repeat(MAX_MESSAGE_BYTES),
             other => other.to_owned(),
         };
         Ok(Response::new(recall::SearchResponse {
@@ -263,7 +265,11 @@ impl Stack {
             .unwrap();
         let auth = Arc::new(auth);
         let built = Built::builder("recall-service", &boot, Arc::clone(&auth))
-            .service(RecallServiceServer::new(handlers.clone()))
+            .service(
+                RecallServiceServer::new(handlers.clone())
+                    .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            )
             .service(ModelServiceServer::new(handlers.clone()))
             .build()
             .await

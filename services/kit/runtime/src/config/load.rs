@@ -10,6 +10,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::secret::HIDDEN;
 use super::{ENVIRONMENT_PREFIX, Problem, Validate};
 
 /// More problems than this are not worth a reader's time.
@@ -229,13 +230,25 @@ fn collect(figment: &Figment, path: String, value: &serde_json::Value, settings:
             let value = if leaf.is_null() {
                 "(unset)".to_owned()
             } else {
-                leaf.to_string()
+                without_password(&leaf.to_string())
             };
             let origin = figment
                 .find_metadata(&path)
                 .map_or("default".to_owned(), |found| found.name.to_string());
             settings.push(Setting { path, value, origin });
         }
+    }
+}
+
+/// An address may carry a name and a password; a dump shows neither.
+fn without_password(value: &str) -> String {
+    let Some((scheme, rest)) = value.split_once("://") else {
+        return value.to_owned();
+    };
+    let authority = rest.find(['/', '?', '#', '"']).unwrap_or(rest.len());
+    match rest[..authority].rfind('@') {
+        Some(at) => format!("{scheme}://{HIDDEN}{}", &rest[at..]),
+        None => value.to_owned(),
     }
 }
 

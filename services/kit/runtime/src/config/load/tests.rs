@@ -211,3 +211,22 @@ fn an_address_in_brackets_stays_text() {
     };
     assert_eq!(load::<Config>(&layers).unwrap().config.memory.listen, "[::1]:7400");
 }
+
+#[test]
+fn a_dump_shows_no_password_of_an_address() {
+    let shown = |listen: &str| {
+        let layers = Layers {
+            flags: pairs(&[("memory.listen", listen)]),
+            ..Layers::default()
+        };
+        let settings = load::<Config>(&layers).unwrap().settings;
+        let found = settings.into_iter().find(|setting| setting.path == "memory.listen");
+        found.unwrap().value
+    };
+    assert_eq!(
+        shown("https://ann:s3cr3t@host:1/a@b"),
+        "\"https://<hidden>@host:1/a@b\""
+    );
+    assert_eq!(shown("https://host/a@b"), "\"https://host/a@b\"");
+    assert_eq!(shown("ann@host"), "\"ann@host\"");
+}
