@@ -12,6 +12,7 @@ mod tests {
     use http_body_util::{BodyExt as _, StreamBody};
     use prost::Message as _;
     use steward_base::{ErrorKind, Fault as _};
+    use steward_client::ambient::{self, Ambient};
     use steward_client::{
         AccessClient, ClientError, Credentials, ErrorOrigin, RecallClient, RetryPolicy, Wire, WireRequest, WireResponse,
     };
@@ -200,6 +201,21 @@ mod tests {
         let sent = script.calls.lock().unwrap()[0].1.clone();
         assert_eq!(recall::SearchRequest::decode(&sent[5..]).unwrap(), request);
         assert_eq!(client.search(request).await.unwrap().expression, "answer");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_after_the_deadline_of_the_call_it_is_made_in() {
+        let over = Ambient {
+            deadline: Some(tokio::time::Instant::now()),
+            ..Ambient::default()
+        };
+        let script = Script::default();
+        let once = script.wire().with_retry(RetryPolicy::never());
+        for wire in [script.wire(), once] {
+            let error = ambient::scope(over.clone(), search(wire)).await.unwrap_err();
+            assert_eq!((error.kind, error.reason), (ErrorKind::Timeout, "DEADLINE_EXCEEDED"));
+        }
+        assert_eq!(script.calls(), 0);
     }
 
     #[tokio::test]

@@ -144,13 +144,20 @@ where
     Fut: Future<Output = Result<WireResponse, Status>>,
 {
     let Some(deadline) = deadline else { return call.await };
-    tokio::time::timeout_at(deadline, call).await.unwrap_or_else(|_| {
-        Err(unanswered(
+    let too_late = || {
+        unanswered(
             Code::DeadlineExceeded,
             "the deadline passed",
             "no answer before the deadline",
-        ))
-    })
+        )
+    };
+    // Nobody waits any more: what is not sent cannot be half done.
+    if deadline <= Instant::now() {
+        return Err(too_late());
+    }
+    tokio::time::timeout_at(deadline, call)
+        .await
+        .unwrap_or_else(|_| Err(too_late()))
 }
 
 enum Answer {

@@ -86,7 +86,10 @@ fn merge(layers: &Layers, problems: &mut Vec<Problem>) -> Figment {
             Err(problem) => problems.push(problem),
         }
     }
-    for (name, value) in &layers.environment {
+    // In order of their names, so that a setting wins over the table it is in, whatever order the system has them in.
+    let mut environment: Vec<_> = layers.environment.iter().collect();
+    environment.sort();
+    for (name, value) in environment {
         let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
             continue;
         };

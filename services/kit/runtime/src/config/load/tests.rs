@@ -230,3 +230,20 @@ fn a_dump_shows_no_password_of_an_address() {
     assert_eq!(shown("https://host/a@b"), "\"https://host/a@b\"");
     assert_eq!(shown("ann@host"), "\"ann@host\"");
 }
+
+#[test]
+fn a_variable_for_one_setting_wins_over_one_for_its_section_in_any_order() {
+    let mut environment = pairs(&[
+        ("STEWARD__MEMORY__LISTEN", "one"),
+        ("STEWARD__MEMORY", "{ listen = \"section\", max_entries = 3 }"),
+    ]);
+    for _ in 0..2 {
+        environment.reverse();
+        let layers = Layers {
+            environment: environment.clone(),
+            ..Layers::default()
+        };
+        let memory = load::<Config>(&layers).unwrap().config.memory;
+        assert_eq!((memory.listen.as_str(), memory.max_entries), ("one", 3));
+    }
+}
