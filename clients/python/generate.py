@@ -31,6 +31,8 @@ def generate() -> int:
     ]
     if protoc.main(["protoc", *arguments, *files]) != 0:
         raise SystemExit("protoc failed")
+    # What is generated is typed: without the marker, whoever uses the package would see its messages as Any.
+    (OUTPUT / "steward" / "py.typed").touch()
     return len(files)
 
 
