@@ -111,15 +111,12 @@ pub enum Gate {
 }
 
 /// The gate in front of a permitted write: evidence first, then who decides on the owner's memory. An automatic writer
-/// must cite the session that its credential is bound to; what other sessions say is not what it looked at.
+/// must cite the session that its credential is bound to; what other sessions say is not what it looked at, and one that
+/// is bound to no session looked at none.
 pub fn gate(caller: &Caller, owner: &Owner, evidence: Option<&Evidence>) -> Gate {
     if caller.origin.is_automatic() {
-        let cites = |evidence: &&Evidence| {
-            let own = caller
-                .session()
-                .is_none_or(|session| session == evidence.session.as_str());
-            own && !evidence.spans.is_empty()
-        };
+        let cites =
+            |evidence: &&Evidence| caller.session() == Some(evidence.session.as_str()) && !evidence.spans.is_empty();
         let Some(evidence) = evidence.filter(cites) else {
             return Gate::Refuse(Refusal::EvidenceMissing);
         };

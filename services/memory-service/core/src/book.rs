@@ -74,6 +74,9 @@ impl Refusals {
     }
 }
 
+/// What stands in the place of an entry that cannot be read, as its category.
+pub const DAMAGED: &str = "damaged";
+
 /// The entries of one owner and target. One that was never written to is empty at revision 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Book {
@@ -81,6 +84,9 @@ pub struct Book {
     pub revision: u64,
     /// By creation, then id.
     pub entries: Vec<Entry>,
+    /// Ids of entries that the store could not make sense of, as far as they are known. They stand beside the good ones,
+    /// hide none of them, take part in nothing and are left as they are (D-11).
+    pub damaged: Vec<String>,
     /// Refusals since the last removal.
     pub refusals: Refusals,
 }

@@ -118,8 +118,9 @@ pub fn run(
     draft.finish(book, limits)
 }
 
-/// Puts `content`, the text of an earlier revision, back as a new one, also of an entry that was removed. `history` is
-/// the entry's, oldest first; an empty one changes nothing.
+/// Puts `content`, the text of an earlier revision, back as a new one, also of an entry that was removed. Another entry
+/// that has got the same text meanwhile is taken out, so that no reversion makes a duplicate (`M-4`). `history` is the
+/// entry's, oldest first; an empty one changes nothing.
 pub fn revert(
     target: Target,
     book: &Book,
@@ -140,6 +141,10 @@ pub fn revert(
         return Ok(draft);
     }
     screen::check(content).map_err(Refused::whole)?;
+    let is_twin = |other: &&Entry| other.content == content && other.id != last.entry;
+    for twin in book.entries.iter().filter(is_twin) {
+        draft.record(next(twin.clone(), stamp), Action::Removed);
+    }
     let entry = Entry {
         id: last.entry.clone(),
         content: content.to_owned(),

@@ -42,4 +42,4 @@ pub use owner::{Owner, StoreName, Target};
 pub use proposal::{Proposal, ProposalId, State, parse_proposal_name, proposal_name};
 pub use refusal::{Refusal, Refused};
 pub use snapshot::{Shown, Snapshot};
-pub use store::{Decide, Decision, Frame, Loaded, MemoryStore, ProposalQuery, RequestKey, Visible};
+pub use store::{Decide, Decision, Frame, Listed, Loaded, MemoryStore, ProposalQuery, RequestKey, Visible, listed_id};

@@ -19,6 +19,7 @@ use crate::book::Limits;
 use crate::edit::Draft;
 use crate::error::Error;
 use crate::owner::StoreName;
+use crate::screen;
 use crate::store::{Decision, Frame, MemoryStore, RequestKey};
 
 pub use apply::{ApplyRequest, check_apply};
@@ -37,10 +38,13 @@ pub fn check_request_id(request_id: &str, violations: &mut FieldViolations) {
     }
 }
 
-/// Records what is wrong with a reason: it may have at most 500 characters.
+/// Records what is wrong with a reason: it may have at most 500 characters. It is kept and read later like an entry, so it
+/// passes the same scan (`M-9`, D-12).
 pub fn check_reason(reason: &str, violations: &mut FieldViolations) {
     if reason.chars().count() > MAX_REASON {
         violations.add("reason", format!("must have at most {MAX_REASON} characters"));
+    } else if let Some(category) = screen::finding(reason) {
+        violations.add("reason", format!("was refused: {category}"));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::entry::Revision;
 use crate::error::Error;
 use crate::owner::StoreName;
 use crate::proposal::{Proposal, ProposalId, State};
-use crate::store::{Decide, Decision, Frame, Loaded, MemoryStore, ProposalQuery};
+use crate::store::{Decide, Decision, Frame, Listed, Loaded, MemoryStore, ProposalQuery};
 
 /// A [`MemoryStore`] without an engine.
 #[derive(Debug, Default)]
@@ -163,7 +163,7 @@ impl MemoryStore for InMemoryMemoryStore {
         Ok(self.lock().proposals.get(&(team.clone(), proposal.clone())).cloned())
     }
 
-    async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Proposal>, Error> {
+    async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Listed>, Error> {
         let tables = self.lock();
         let page = tables
             .proposals
@@ -171,9 +171,10 @@ impl MemoryStore for InMemoryMemoryStore {
             .filter(|((team, _), _)| *team == query.team)
             .map(|(_, proposal)| proposal)
             .filter(|proposal| proposal.state == query.state && query.visible.includes(proposal))
-            .filter(|proposal| query.after.as_ref().is_none_or(|after| proposal.id > *after))
+            .filter(|proposal| query.after.as_deref().is_none_or(|after| proposal.id.as_str() > after))
             .take(usize::try_from(query.limit).unwrap_or(usize::MAX))
             .cloned()
+            .map(Ok)
             .collect();
         Ok(page)
     }

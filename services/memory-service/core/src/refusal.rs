@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Target;
-use crate::text::{grouped, preview};
+use crate::text::{PREVIEW, grouped, shortened};
 
 /// Why nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,11 +205,15 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Room for entries in an answer, in bytes: an answer travels in the trailers of a call, which are bounded.
-const ROOM: usize = 7_000;
+/// Room for entries in an answer, in bytes: an answer travels in the trailers of a call, of which some peers take 8 KiB,
+/// a third more than it is long.
+const ROOM: usize = 4_000;
 
-/// Entries as a numbered list, each on its own lines, further lines indented. Where that would be too long, previews;
-/// where even those are, as many as fit and the number of the others.
+/// Lengths of previews that are tried, in characters.
+const WIDTHS: [usize; 4] = [PREVIEW, 40, 20, 10];
+
+/// Entries as a numbered list, each on its own lines, further lines indented. Where that would be too long, previews, as
+/// short as it takes to name every entry; where even those are too long, as many as fit and the number of the others.
 fn list(entries: &[String]) -> String {
     if entries.is_empty() {
         return " none.".to_owned();
@@ -218,7 +222,12 @@ fn list(entries: &[String]) -> String {
     if whole.len() <= ROOM {
         return whole;
     }
-    let mut text = numbered(entries.iter().map(|entry| preview(entry)));
+    let previews = |width| numbered(entries.iter().map(|entry| shortened(entry, width)));
+    let mut text = WIDTHS
+        .into_iter()
+        .map(previews)
+        .find(|text| text.len() <= ROOM)
+        .unwrap_or_else(|| previews(PREVIEW));
     if text.len() > ROOM {
         let cut = text.floor_char_boundary(ROOM);
         text.truncate(text[..cut].rfind('\n').unwrap_or(cut));
@@ -263,8 +272,20 @@ mod tests {
             let text = list(&entries);
             assert!(text.len() <= ROOM + 40, "{count} entries made {} bytes", text.len());
         }
-        let many = list(&vec!["word ".repeat(30); 200]);
+        let many = list(&vec!["word ".repeat(30); 700]);
         assert!(many.ends_with("more") && many.starts_with("\n1. word"));
+        // A full store of Latin text is shown whole, one of Chinese with every entry in it (`M-5`).
+        let latin = list(&vec!["x".repeat(107); 20]);
+        assert_eq!(latin.matches(&"x".repeat(107)).count(), 20);
+        let chinese = list(
+            &(0..20)
+                .map(|at| format!("{at}{}", "记".repeat(105)))
+                .collect::<Vec<_>>(),
+        );
+        assert!(
+            (0..20).all(|at| chinese.contains(&format!("\n{}. {at}记", at + 1))),
+            "{chinese}"
+        );
     }
 
     #[test]

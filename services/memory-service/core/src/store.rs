@@ -101,7 +101,18 @@ impl Visible {
     }
 }
 
-/// A page of proposals.
+/// A proposal of a page, or the id of one that cannot be read.
+pub type Listed = Result<Proposal, String>;
+
+/// The id of a listed proposal.
+pub fn listed_id(listed: &Listed) -> &str {
+    match listed {
+        Ok(proposal) => proposal.id.as_str(),
+        Err(id) => id,
+    }
+}
+
+/// What to list of proposals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposalQuery {
     /// The team.
@@ -110,8 +121,8 @@ pub struct ProposalQuery {
     pub state: State,
     /// Only what the caller may see.
     pub visible: Visible,
-    /// Only later ones than this; proposals are ordered by id, which is the order in which they were made.
-    pub after: Option<ProposalId>,
+    /// Only later ones than this id; proposals are ordered by id, which is the order in which they were made.
+    pub after: Option<String>,
     /// At most this many.
     pub limit: u32,
 }
@@ -135,6 +146,6 @@ pub trait MemoryStore: fmt::Debug + Send + Sync + 'static {
     /// A proposal by id.
     async fn proposal(&self, team: &TeamId, proposal: &ProposalId) -> Result<Option<Proposal>, Error>;
 
-    /// A page of proposals, oldest first.
-    async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Proposal>, Error>;
+    /// A page of proposals, oldest first. One that cannot be read hides no other.
+    async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Listed>, Error>;
 }

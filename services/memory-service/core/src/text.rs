@@ -12,7 +12,7 @@ pub const SEPARATOR: &str = "\n§\n";
 pub const SEPARATOR_CHARS: usize = 3;
 
 /// Longest preview of an entry, in characters.
-const PREVIEW: usize = 80;
+pub const PREVIEW: usize = 80;
 
 /// The kept form of a text.
 pub fn canonical(text: &str) -> String {
@@ -25,11 +25,19 @@ pub fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The first words of an entry on one line, at most 80 characters.
+/// The first words of an entry on one line, at most [`PREVIEW`] characters.
 pub fn preview(text: &str) -> String {
+    shortened(text, PREVIEW)
+}
+
+/// The first words of an entry on one line, at most `width` characters.
+pub fn shortened(text: &str, width: usize) -> String {
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((cut, _)) = line.char_indices().nth(PREVIEW) {
-        let keep = line.char_indices().nth(PREVIEW - 1).map_or(cut, |(at, _)| at);
+    if let Some((cut, _)) = line.char_indices().nth(width) {
+        let keep = line
+            .char_indices()
+            .nth(width.saturating_sub(1))
+            .map_or(cut, |(at, _)| at);
         line.truncate(keep);
         line.push('…');
     }

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use sqlx::Connection as _;
 use steward_base::names::{EntryId, TeamId};
 use steward_memory_core::{
-    Book, Decide, Error, Frame, MemoryStore, Proposal, ProposalId, ProposalQuery, Revision, StoreName,
+    Book, Decide, Error, Frame, Listed, MemoryStore, Proposal, ProposalId, ProposalQuery, Revision, StoreName,
 };
 use steward_store::{Sqlite, SqliteOptions, StoreError};
 
@@ -148,7 +148,7 @@ impl MemoryStore for SqliteMemoryStore {
         Ok(read.await?)
     }
 
-    async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Proposal>, Error> {
+    async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Listed>, Error> {
         let read = async {
             let mut connection = self.sqlite.read().await?;
             proposals::page(&mut connection, query).await

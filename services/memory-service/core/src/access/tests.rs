@@ -1,3 +1,4 @@
+use steward_base::Identity;
 use steward_base::names::SessionId;
 
 use super::*;
@@ -90,6 +91,15 @@ fn an_automatic_writer_must_cite_the_session_that_it_looks_at() {
     assert_eq!(
         gate(&reviewer("red", "ann", 1), &person("ann"), Some(&good)),
         Gate::Open
+    );
+    let mut unbound = reviewer("red", "ann", 1);
+    if let Identity::Job { session, .. } = &mut unbound.identity {
+        *session = None;
+    }
+    assert_eq!(
+        gate(&unbound, &person("ann"), Some(&good)),
+        Gate::Refuse(Refusal::EvidenceMissing),
+        "who looks at no session has nothing to cite"
     );
 }
 

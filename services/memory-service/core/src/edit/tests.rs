@@ -241,6 +241,100 @@ fn an_instruction_is_refused_before_anything_is_written() {
     ));
 }
 
+/// `M-3`: what a piece of text may name, and what it never does.
+#[test]
+fn a_piece_of_text_names_an_entry_only_by_what_stands_in_it() {
+    let book = book(&[
+        "caf\u{e9} at six",
+        "aaa",
+        "two\nlines",
+        "\u{8bb0}\u{5fc6} \u{1f469}\u{200d}\u{1f680}",
+    ]);
+    let names = |old_text: &str| match run_on(&book, &[remove(old_text)], &Limits::default()) {
+        Ok(draft) => match draft.steps.as_slice() {
+            [Step::Removed { former, .. }] => Ok(former.clone()),
+            other => panic!("{other:?}"),
+        },
+        Err(refused) => Err(refused.refusal.reason()),
+    };
+    for (old_text, named) in [
+        ("aa", "aaa"),
+        ("aaa", "aaa"),
+        ("cafe\u{301}", "caf\u{e9} at six"),
+        ("two\r\nlines", "two\nlines"),
+        ("o\nl", "two\nlines"),
+        ("\u{5fc6}", "\u{8bb0}\u{5fc6} \u{1f469}\u{200d}\u{1f680}"),
+        ("\u{1f680}", "\u{8bb0}\u{5fc6} \u{1f469}\u{200d}\u{1f680}"),
+        ("\u{a0}aaa\u{3000}", "aaa"),
+    ] {
+        assert_eq!(names(old_text), Ok(named.to_owned()), "{old_text:?}");
+    }
+    for blank in ["", " ", "\n\t", "\u{3000}\u{a0}", "\r\n"] {
+        assert_eq!(names(blank), Err("INVALID_REQUEST"), "{blank:?}");
+    }
+    for absent in [
+        "cafe at",
+        "aaaa",
+        "six\naaa",
+        "six\n\u{a7}\naaa",
+        "\u{a7}",
+        ".*",
+        "a+",
+        "%",
+        "_",
+        "AAA",
+    ] {
+        assert_eq!(names(absent), Err("NO_MATCH"), "{absent:?}");
+    }
+    assert_eq!(names("a"), Err("AMBIGUOUS_MATCH"));
+}
+
+/// `M-1`: a budget counts what is kept, in Unicode scalar values.
+#[test]
+fn marks_and_emoji_are_counted_as_they_are_kept() {
+    for (text, count) in [
+        ("e\u{301}".repeat(10), 10),
+        ("x\u{301}".repeat(10), 20),
+        ("\u{1100}\u{1161}".repeat(10), 10),
+        ("\u{1f469}\u{200d}\u{1f680}".repeat(10), 30),
+        ("\u{1f1e9}\u{1f1ea}".repeat(10), 20),
+        ("\u{8bb0}".repeat(10), 10),
+    ] {
+        let draft = run_on(&Book::default(), &[add(&text)], &limits(count)).unwrap();
+        assert_eq!(draft.book.used(), count, "{text}");
+        let refused = run_on(&Book::default(), &[add(&text)], &limits(count - 1)).unwrap_err();
+        assert_eq!(refused.refusal.reason(), "BUDGET_EXCEEDED", "{text}");
+    }
+}
+
+/// `M-4`, `M-12`: a text that went to another entry meanwhile comes back once.
+#[test]
+fn a_reversion_never_makes_a_duplicate() {
+    let first = run_on(&Book::default(), &[add("x")], &Limits::default()).unwrap();
+    let moved = run_on(&first.book, &[replace("x", "y")], &Limits::default()).unwrap();
+    let history: Vec<Revision> = first.revisions.iter().chain(&moved.revisions).cloned().collect();
+    let twin = Entry {
+        id: EntryId::parse("twin").unwrap(),
+        content: "x".to_owned(),
+        ..moved.book.entries[0].clone()
+    };
+    let mut book = moved.book;
+    book.insert(twin);
+    let provenance = provenance();
+    let stamp = Stamp {
+        at: Timestamp::from_secs(9),
+        provenance: &provenance,
+    };
+    let draft = revert(Target::Notes, &book, &history, "x", &Limits::default(), stamp).unwrap();
+    assert_eq!(texts(&draft), ["x"]);
+    assert_eq!(draft.book.entries[0].id, history[0].entry);
+    let taken_out = draft
+        .revisions
+        .iter()
+        .find(|revision| revision.action == Action::Removed);
+    assert_eq!(taken_out.unwrap().entry.as_str(), "twin");
+}
+
 fn any_operation() -> impl Strategy<Value = Operation> {
     let text = "[ab §\\n]{0,6}";
     prop_oneof![

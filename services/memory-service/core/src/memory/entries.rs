@@ -20,6 +20,8 @@ pub struct EntryPage {
     pub limit: usize,
     /// Its etag.
     pub etag: String,
+    /// Ids of entries that cannot be read; all of them on the last page.
+    pub damaged: Vec<String>,
     /// Whether entries follow after this page.
     pub more: bool,
 }
@@ -36,6 +38,7 @@ impl Memory {
         access::check(caller, store, Act::Read)?;
         let book = self.store.book(store).await?;
         let (used, etag) = (book.used(), book.etag());
+        let damaged = book.damaged;
         let follows = |entry: &Entry| after.is_none_or(|(at, id)| (entry.created, &entry.id) > (*at, id));
         let mut entries: Vec<Entry> = book.entries.into_iter().filter(follows).collect();
         let more = entries.len() > size;
@@ -45,6 +48,7 @@ impl Memory {
             used,
             limit: self.limits.of(store.target),
             etag,
+            damaged: if more { Vec::new() } else { damaged },
             more,
         })
     }
@@ -56,6 +60,11 @@ impl Memory {
         };
         entry_access(caller, store, entry, Act::Read)?;
         let book = self.store.book(store).await?;
+        if book.damaged.iter().any(|damaged| damaged == entry.as_str()) {
+            return Err(Error::DataDamaged {
+                what: store.entry(entry),
+            });
+        }
         book.entries
             .into_iter()
             .find(|present| present.id == *entry)

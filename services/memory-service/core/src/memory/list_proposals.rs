@@ -6,19 +6,19 @@ use steward_base::{Caller, Role};
 use super::Memory;
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::proposal::{Proposal, ProposalId, State};
-use crate::store::{ProposalQuery, Visible};
+use crate::proposal::State;
+use crate::store::{Listed, ProposalQuery, Visible};
 
 impl Memory {
-    /// At most `size` proposals of a team in `state`, oldest first, those after `after`.
+    /// At most `size` proposals of a team in `state`, oldest first, those after the id `after`.
     pub async fn list_proposals(
         &self,
         caller: &Caller,
         team: &TeamId,
         state: State,
-        after: Option<ProposalId>,
+        after: Option<String>,
         size: u32,
-    ) -> Result<Vec<Proposal>, Error> {
+    ) -> Result<Vec<Listed>, Error> {
         if caller.team.as_ref() != Some(team) {
             return Err(Error::StoreNotFound {
                 store: Owner::Team.name(team),

@@ -350,7 +350,7 @@ async fn a_members_team_note_takes_effect_once_a_maintainer_approves_it() {
         .list_proposals(&max, &team("red"), State::Pending, None, 10)
         .await
         .unwrap();
-    assert_eq!(listed, [(*proposal).clone()]);
+    assert_eq!(listed, [Ok((*proposal).clone())]);
     let error = memory
         .approve_proposal(&ann, &team("red"), &proposal.id)
         .await

@@ -16,7 +16,7 @@ use crate::entry::{Action, Basis, Entry, Evidence, Provenance, Revision};
 use crate::error::Error;
 use crate::owner::{Owner, StoreName, Target};
 use crate::proposal::{Decided, Proposal, ProposalId, State};
-use crate::store::{Decision, Frame, MemoryStore, ProposalQuery, RequestKey, Visible};
+use crate::store::{Decision, Frame, MemoryStore, ProposalQuery, RequestKey, Visible, listed_id};
 
 /// Runs all cases, each on a store of its own.
 pub async fn all<M, F>(make: M)
@@ -350,7 +350,8 @@ async fn entries_come_by_creation(memory: &dyn MemoryStore) {
     assert_eq!(ids, ["a", "b", "m", "z"]);
 }
 
-fn proposal(id: &str, owner: Owner, author: &str) -> Proposal {
+/// A pending proposal on the memory of `owner`.
+pub fn proposal(id: &str, owner: Owner, author: &str) -> Proposal {
     Proposal {
         id: ProposalId::parse(id).unwrap(),
         owner,
@@ -375,7 +376,8 @@ fn proposal(id: &str, owner: Owner, author: &str) -> Proposal {
     }
 }
 
-async fn keep(memory: &dyn MemoryStore, team: &str, proposal: Proposal) -> usize {
+/// Keeps a proposal; how many waited for its owner before.
+pub async fn keep(memory: &dyn MemoryStore, team: &str, proposal: Proposal) -> usize {
     let mut framed = frame(&store(team, proposal.owner.clone(), Target::Notes));
     framed.proposal = Some(proposal.id.clone());
     let (seen, counted) = std::sync::mpsc::channel();
@@ -409,7 +411,7 @@ async fn proposals_are_paged_by_who_may_see_them(memory: &dyn MemoryStore) {
             user: Some(UserId::parse(user).unwrap()),
             shared,
         },
-        after: after.map(|id| ProposalId::parse(id).unwrap()),
+        after: after.map(str::to_owned),
         limit,
     };
     let ids = async |query: ProposalQuery| -> Vec<String> {
@@ -418,7 +420,7 @@ async fn proposals_are_paged_by_who_may_see_them(memory: &dyn MemoryStore) {
             .await
             .unwrap()
             .iter()
-            .map(|one| one.id.to_string())
+            .map(|one| listed_id(one).to_owned())
             .collect()
     };
     assert_eq!(ids(page("ann", false, State::Pending, None, 10)).await, ["p1", "p2"]);

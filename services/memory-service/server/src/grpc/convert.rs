@@ -2,9 +2,10 @@
 
 use steward_base::names::{SessionId, TeamId, parse_session, session_name, user_name};
 use steward_base::{FieldViolations, Integrity, Origin, Timestamp};
+use steward_memory_core::book::DAMAGED;
 use steward_memory_core::{
-    Action, Basis, Entry, Evidence, Operation, Proposal, Provenance, Revision, State, Step, StoreName, proposal_name,
-    screen,
+    Action, Basis, Entry, Evidence, Listed, Operation, Proposal, Provenance, Revision, State, Step, StoreName,
+    proposal_name, screen,
 };
 use steward_proto::common::v1 as common;
 use steward_proto::memory::v1 as pb;
@@ -155,6 +156,15 @@ pub(super) fn entry_to_pb(store: &StoreName, entry: Entry) -> pb::Entry {
     }
 }
 
+/// An entry that cannot be read: that it is there, and nothing that could be taken for its text.
+pub(super) fn damaged_to_pb(store: &StoreName, id: &str) -> pb::Entry {
+    pb::Entry {
+        name: format!("{store}/entries/{id}"),
+        blocked_category: DAMAGED.to_owned(),
+        ..pb::Entry::default()
+    }
+}
+
 pub(super) fn revision_to_pb(team: &TeamId, revision: Revision) -> pb::EntryRevision {
     pb::EntryRevision {
         revision: u64::from(revision.number),
@@ -212,6 +222,18 @@ pub(super) fn proposal_to_pb(team: &TeamId, proposal: &Proposal) -> pb::Proposal
         decision_reason: decided.map(|decided| decided.reason.clone()).unwrap_or_default(),
         create_time: Some(time_to_pb(proposal.created)),
         decide_time: decided.map(|decided| time_to_pb(decided.at)),
+    }
+}
+
+/// A listed proposal; of one that cannot be read, that it is there. Nobody can decide on it.
+pub(super) fn listed_to_pb(team: &TeamId, listed: &Listed) -> pb::Proposal {
+    match listed {
+        Ok(proposal) => proposal_to_pb(team, proposal),
+        Err(id) => pb::Proposal {
+            name: format!("teams/{team}/memoryProposals/{id}"),
+            cause: "its record is damaged".to_owned(),
+            ..pb::Proposal::default()
+        },
     }
 }
 

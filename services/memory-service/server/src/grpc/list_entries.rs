@@ -6,7 +6,7 @@ use steward_memory_core::{Memory, StoreName};
 use steward_proto::memory::v1 as pb;
 use tonic::{Request, Response, Status};
 
-use super::convert::{budget_to_pb, checked, entry_to_pb, page_from_pb};
+use super::convert::{budget_to_pb, checked, damaged_to_pb, entry_to_pb, page_from_pb};
 use super::fail;
 
 pub(super) async fn list_entries(
@@ -40,6 +40,7 @@ pub(super) async fn list_entries(
             .entries
             .into_iter()
             .map(|entry| entry_to_pb(&store, entry))
+            .chain(listed.damaged.iter().map(|id| damaged_to_pb(&store, id)))
             .collect(),
         budget: Some(budget_to_pb(listed.used, listed.limit)),
         etag: listed.etag,

@@ -2,11 +2,11 @@
 
 use steward_base::names::parse_team;
 use steward_base::{FieldViolations, page};
-use steward_memory_core::{Memory, ProposalId};
+use steward_memory_core::{Memory, listed_id};
 use steward_proto::memory::v1 as pb;
 use tonic::{Request, Response, Status};
 
-use super::convert::{checked, page_from_pb, proposal_to_pb, state_from_pb};
+use super::convert::{checked, listed_to_pb, page_from_pb, state_from_pb};
 use super::fail;
 
 pub(super) async fn list_proposals(
@@ -28,9 +28,8 @@ pub(super) async fn list_proposals(
     );
     violations.into_result().map_err(|violations| fail(violations.into()))?;
     let team = checked(team, "parent").map_err(fail)?;
-    let after = cursor.and_then(|cursor| ProposalId::parse(cursor).ok());
     let mut proposals = memory
-        .list_proposals(&caller, &team, state, after, size + 1)
+        .list_proposals(&caller, &team, state, cursor, size + 1)
         .await
         .map_err(fail)?;
     let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -39,11 +38,8 @@ pub(super) async fn list_proposals(
     let last = proposals.last().filter(|_| more);
     Ok(Response::new(pb::ListProposalsResponse {
         next_page_token: last
-            .map(|last| page::encode(&arguments, last.id.as_str()))
+            .map(|last| page::encode(&arguments, listed_id(last)))
             .unwrap_or_default(),
-        proposals: proposals
-            .iter()
-            .map(|proposal| proposal_to_pb(&team, proposal))
-            .collect(),
+        proposals: proposals.iter().map(|listed| listed_to_pb(&team, listed)).collect(),
     }))
 }

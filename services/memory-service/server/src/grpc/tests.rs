@@ -2,6 +2,7 @@
 
 mod apply;
 mod errors;
+mod hostile;
 mod proposals;
 mod reading;
 

@@ -1,11 +1,11 @@
 //! Proposals: kept whole, read by who may see them.
 
-use sqlx::FromRow;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{FromRow, Row as _};
 use steward_base::Timestamp;
 use steward_base::names::TeamId;
 use steward_memory_core::proposal::Decided;
-use steward_memory_core::{Owner, Proposal, ProposalId, ProposalQuery, State, Target, Waiting};
+use steward_memory_core::{Listed, Owner, Proposal, ProposalId, ProposalQuery, State, Target, Waiting};
 
 use super::rows::user;
 use super::{Failure, damaged};
@@ -83,19 +83,25 @@ pub(super) async fn get(
     row.map(ProposalRow::into_proposal).transpose()
 }
 
-pub(super) async fn page(connection: &mut SqliteConnection, query: &ProposalQuery) -> Result<Vec<Proposal>, Failure> {
+pub(super) async fn page(connection: &mut SqliteConnection, query: &ProposalQuery) -> Result<Vec<Listed>, Failure> {
     let user = query.visible.user.as_ref();
-    let rows: Vec<ProposalRow> = sqlx::query_as(PAGE)
+    let rows: Vec<SqliteRow> = sqlx::query(PAGE)
         .bind(query.team.as_str())
         .bind(query.state.as_str())
-        .bind(query.after.as_ref().map_or("", ProposalId::as_str))
+        .bind(query.after.as_deref().unwrap_or(""))
         .bind(user.map(|user| Owner::Person(user.clone()).key()))
         .bind(query.visible.shared)
         .bind(user.map(|user| user.as_str().to_owned()))
         .bind(query.limit)
         .fetch_all(connection)
         .await?;
-    rows.into_iter().map(ProposalRow::into_proposal).collect()
+    let read = |row: &SqliteRow| {
+        let proposal = ProposalRow::from_row(row).map_err(Failure::from);
+        proposal
+            .and_then(ProposalRow::into_proposal)
+            .map_err(|_| row.try_get("proposal").unwrap_or_default())
+    };
+    Ok(rows.iter().map(read).collect())
 }
 
 /// How many proposals wait for a decision on what `owner` has.

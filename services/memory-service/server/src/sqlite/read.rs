@@ -1,17 +1,19 @@
 //! Reading books and histories.
 
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{FromRow as _, Row as _};
 use steward_base::names::EntryId;
 use steward_memory_core::{Book, Revision, StoreName};
 
 use super::rows::{EntryRow, RevisionRow};
 use super::{Failure, damaged};
 
+/// An entry whose revision is missing is a row all the same.
 const ENTRIES: &str = "\
-SELECT e.created_at, r.entry, r.revision, r.action, r.content, r.written_at, r.author, r.origin, r.session, r.turn, r.job,
+SELECT e.entry AS id, e.created_at, r.entry, r.revision, r.action, r.content, r.written_at, r.author, r.origin, r.session, r.turn, r.job,
        r.evidence_session, r.evidence_spans, r.basis, r.integrity, r.reason, r.approved_by
 FROM entries AS e
-JOIN revisions AS r USING (team, owner, target, entry, revision)
+LEFT JOIN revisions AS r USING (team, owner, target, entry, revision)
 WHERE e.team = ? AND e.owner = ? AND e.target = ?
 ORDER BY e.created_at, e.entry";
 
@@ -22,7 +24,8 @@ FROM revisions
 WHERE team = ? AND owner = ? AND target = ? AND entry = ?
 ORDER BY revision";
 
-/// The book of a store; one that was never written to is empty. The caller sees to one view for both statements.
+/// The book of a store; one that was never written to is empty. An entry that cannot be read is set apart and hides no
+/// other; refusals that cannot be read are counted anew. The caller sees to one view for both statements.
 pub(super) async fn book(connection: &mut SqliteConnection, store: &StoreName) -> Result<Book, Failure> {
     let owner = store.owner.key();
     let head: Option<(i64, String)> =
@@ -35,17 +38,27 @@ pub(super) async fn book(connection: &mut SqliteConnection, store: &StoreName) -
     let Some((revision, refusals)) = head else {
         return Ok(Book::default());
     };
-    let rows: Vec<EntryRow> = sqlx::query_as(ENTRIES)
+    let rows: Vec<SqliteRow> = sqlx::query(ENTRIES)
         .bind(store.team.as_str())
         .bind(&owner)
         .bind(store.target.as_str())
         .fetch_all(connection)
         .await?;
-    Ok(Book {
+    let mut book = Book {
         revision: u64::try_from(revision).map_err(|_| damaged("book revision", &revision.to_string()))?,
-        refusals: serde_json::from_str(&refusals).map_err(|_| damaged("refusals", &refusals))?,
-        entries: rows.into_iter().map(EntryRow::into_entry).collect::<Result<_, _>>()?,
-    })
+        refusals: serde_json::from_str(&refusals).unwrap_or_default(),
+        ..Book::default()
+    };
+    for row in &rows {
+        match EntryRow::from_row(row)
+            .map_err(Failure::from)
+            .and_then(EntryRow::into_entry)
+        {
+            Ok(entry) => book.entries.push(entry),
+            Err(_) => book.damaged.push(row.try_get("id").unwrap_or_default()),
+        }
+    }
+    Ok(book)
 }
 
 /// The history of an entry, oldest first.

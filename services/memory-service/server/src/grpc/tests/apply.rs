@@ -276,7 +276,7 @@ async fn a_full_store_of_wide_characters_is_listed_over_the_network_too() {
             .unwrap_err();
         assert_eq!(error.reason, "BUDGET_EXCEEDED");
         let text = tool_text(&error);
-        assert!(text.contains(shown) && text.len() < 9_000, "{} bytes", text.len());
+        assert!(text.contains(shown) && text.len() < 4_400, "{} bytes", text.len());
     }
     boot.tasks.shutdown(Duration::from_secs(30)).await;
 }
