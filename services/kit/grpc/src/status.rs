@@ -17,7 +17,7 @@ use steward_client::ambient;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, PreconditionViolation, QuotaViolation, StatusExt as _};
 
-use self::bounded::{MESSAGE, TEXT, VIOLATIONS, VIOLATIONS_BYTES, cut};
+use self::bounded::{VIOLATIONS, VIOLATIONS_BYTES};
 
 /// Wait that UNAVAILABLE and RESOURCE_EXHAUSTED name when the fault names none.
 const DEFAULT_RETRY: Duration = Duration::from_millis(500);
@@ -33,11 +33,11 @@ pub fn status(fault: &(dyn Fault + 'static), domain: &str) -> Status {
             .map(|id| ("requestId".to_owned(), id.to_string()))
             .collect()
     } else {
-        fault.metadata().into_iter().map(own).collect()
+        bounded::metadata(fault.metadata()).collect()
     };
     let mut details = ErrorDetails::with_error_info(fault.reason(), domain, metadata);
     add_details(&mut details, fault, request_id.as_deref());
-    Status::with_error_details(code(kind), cut(message(fault), MESSAGE), details)
+    Status::with_error_details(code(kind), bounded::message(message(fault)), details)
 }
 
 /// The gRPC code of a kind.
@@ -90,18 +90,18 @@ fn add_details(details: &mut ErrorDetails, fault: &dyn Fault, request_id: Option
         }
         ErrorKind::NotFound | ErrorKind::AlreadyExists => {
             if let Some(resource) = fault.resource() {
-                details.set_resource_info(resource.resource_type, cut(resource.name, TEXT), "", "");
+                details.set_resource_info(resource.resource_type, bounded::text(resource.name), "", "");
             }
         }
         ErrorKind::Precondition => {
             let subject = fault.resource().map(|resource| resource.name).unwrap_or_default();
-            let (subject, text) = (cut(subject, TEXT), cut(fault.to_string(), TEXT));
+            let (subject, text) = (bounded::text(subject), bounded::text(fault.to_string()));
             let violation = PreconditionViolation::new(fault.reason(), subject, text);
             details.set_precondition_failure(vec![violation]);
         }
         ErrorKind::Exhausted => {
             let subject = fault.resource().map(|resource| resource.name).unwrap_or_default();
-            let (subject, text) = (cut(subject, TEXT), cut(fault.to_string(), TEXT));
+            let (subject, text) = (bounded::text(subject), bounded::text(fault.to_string()));
             details.set_quota_failure(vec![QuotaViolation::new(subject, text)]);
             // Some limits never lift by waiting; only a fault that knows says when.
             if let Some(after) = fault.retry_after() {
@@ -120,17 +120,16 @@ fn add_details(details: &mut ErrorDetails, fault: &dyn Fault, request_id: Option
     }
 }
 
-fn own((key, value): (&'static str, String)) -> (String, String) {
-    (key.to_owned(), cut(value, TEXT))
-}
-
 /// The wrong fields, all of them unless they are too many for headers.
 fn violations(fault: &dyn Fault) -> Vec<FieldViolation> {
     let all = fault.violations();
     let mut shown = Vec::new();
     let mut bytes = 0;
     for found in all {
-        let violation = FieldViolation::new(cut(found.field.clone(), TEXT), cut(found.description.clone(), TEXT));
+        let violation = FieldViolation::new(
+            bounded::text(found.field.clone()),
+            bounded::text(found.description.clone()),
+        );
         bytes += violation.field.len() + violation.description.len();
         if bytes > VIOLATIONS_BYTES || shown.len() == VIOLATIONS {
             let rest = all.len() - shown.len();

@@ -1,10 +1,16 @@
 //! How long the texts of a status may be.
+//!
+//! The message is written into its header with three bytes for every byte that is not plain; everything else travels in
+//! base 64, which makes four bytes of three.
 
-/// Longest message, in bytes as it travels: everything but plain characters takes three.
-pub(super) const MESSAGE: usize = 1536;
+/// Longest message, in bytes as it travels.
+const MESSAGE: usize = 1536;
 
-/// Longest other text, in bytes as it travels.
-pub(super) const TEXT: usize = 384;
+/// Longest text of a detail, in bytes.
+const TEXT: usize = 512;
+
+/// Longest metadata, in bytes of all values. The tool's answer of a refused write is in it.
+const METADATA: usize = 5120;
 
 /// Most wrong fields that are named.
 pub(super) const VIOLATIONS: usize = 64;
@@ -12,28 +18,49 @@ pub(super) const VIOLATIONS: usize = 64;
 /// Most bytes of their names and descriptions.
 pub(super) const VIOLATIONS_BYTES: usize = 3072;
 
-/// The text, cut at a character so that it takes at most `longest` bytes in a header.
-pub(super) fn cut(mut text: String, longest: usize) -> String {
-    const MORE: &str = "…";
-    let room = longest - cost(MORE);
+const MORE: &str = "…";
+
+/// The message, cut if it must be.
+pub(super) fn message(text: String) -> String {
+    cut(text, MESSAGE, |text| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:;,'()[]=+*@&!$|^".contains(&byte);
+        text.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
+    })
+}
+
+/// A text of a detail, cut if it must be.
+pub(super) fn text(text: String) -> String {
+    cut(text, TEXT, str::len)
+}
+
+/// The metadata; the values share their room, first come, first served.
+pub(super) fn metadata(pairs: Vec<(&'static str, String)>) -> impl Iterator<Item = (String, String)> {
+    let mut room = METADATA;
+    pairs.into_iter().map(move |(key, value)| {
+        let value = cut(value, room, str::len);
+        room -= value.len();
+        (key.to_owned(), value)
+    })
+}
+
+/// The text, cut at a character so that it costs at most `longest`.
+fn cut(mut text: String, longest: usize, cost: impl Fn(&str) -> usize) -> String {
+    let room = longest.checked_sub(cost(MORE));
     let mut used = 0;
     let mut end = 0;
     for (at, character) in text.char_indices() {
         used += cost(character.encode_utf8(&mut [0; 4]));
-        if used <= room {
+        if room.is_some_and(|room| used <= room) {
             end = at + character.len_utf8();
         } else if used > longest {
             text.truncate(end);
-            text.push_str(MORE);
+            if room.is_some() {
+                text.push_str(MORE);
+            }
             return text;
         }
     }
     text
-}
-
-fn cost(text: &str) -> usize {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:;,'()[]=+*@&!$|^".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
 }
 
 #[cfg(test)]
@@ -42,10 +69,24 @@ mod tests {
 
     #[test]
     fn a_text_that_fits_is_left_and_another_is_cut_at_a_character() {
-        assert_eq!(cut("a".repeat(100), 100), "a".repeat(100));
-        assert_eq!(cut("a".repeat(101), 100), "a".repeat(91) + "…");
-        let chinese = cut("记".repeat(1000), 100);
-        assert_eq!(chinese, "记".repeat(10) + "…");
-        assert!(cost(&chinese) <= 100);
+        assert_eq!(text("a".repeat(TEXT)), "a".repeat(TEXT));
+        assert_eq!(text("a".repeat(TEXT + 1)), "a".repeat(TEXT - 3) + "…");
+        assert_eq!(text("记".repeat(1000)), "记".repeat(169) + "…");
+        // Nine bytes each, and as many for the sign of the cut.
+        assert_eq!(message("记".repeat(1000)), "记".repeat(169) + "…");
+        assert_eq!(message("a".repeat(MESSAGE)), "a".repeat(MESSAGE));
+    }
+
+    #[test]
+    fn metadata_shares_its_room() {
+        let pairs = vec![
+            ("a", "x".repeat(METADATA - 1)),
+            ("b", "long".to_owned()),
+            ("c", String::new()),
+        ];
+        let values: Vec<_> = metadata(pairs).map(|(_, value)| value.len()).collect();
+        assert_eq!(values, [METADATA - 1, 0, 0]);
+        let one: Vec<_> = metadata(vec![("a", "记".repeat(9000))]).collect();
+        assert!(one[0].1.len() <= METADATA && one[0].1.ends_with('…'));
     }
 }
