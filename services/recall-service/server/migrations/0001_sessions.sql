@@ -6,6 +6,8 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Rows of `session` and `message` can be large. They are ordinary tables, since comparing keys WITHOUT ROWID reads whole
+-- rows; and what lists and searches look at stands before the large columns, so that those are not read.
 CREATE TABLE session (
     team TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -17,9 +19,6 @@ CREATE TABLE session (
     root TEXT NOT NULL,
     project TEXT NOT NULL,
     model TEXT NOT NULL,
-    system_prompt TEXT NOT NULL,
-    tools_json TEXT NOT NULL,
-    client_tools TEXT NOT NULL,
     skip_review INTEGER NOT NULL,
     skip_memory INTEGER NOT NULL,
     turns_since_memory INTEGER NOT NULL,
@@ -48,8 +47,11 @@ CREATE TABLE session (
     created INTEGER NOT NULL,
     last_active INTEGER NOT NULL,
     revision INTEGER NOT NULL,
+    client_tools TEXT NOT NULL,
+    system_prompt TEXT NOT NULL,
+    tools_json TEXT NOT NULL,
     PRIMARY KEY (team, id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX session_by_activity ON session (team, user, last_active DESC, id DESC);
 
@@ -68,21 +70,20 @@ CREATE TABLE exposure (
     FOREIGN KEY (team, session) REFERENCES session (team, id)
 ) STRICT, WITHOUT ROWID;
 
--- `doc` ties a row to its entry in the index. It is a column of its own, since an implicit rowid may change.
+-- `doc` ties a row to its entry in the index. It is a column of its own, since an implicit rowid may change when the
+-- file is compacted.
 CREATE TABLE message (
     team TEXT NOT NULL,
     session TEXT NOT NULL,
     seq INTEGER NOT NULL,
     doc INTEGER NOT NULL,
     role TEXT NOT NULL,
-    said TEXT NOT NULL,
-    sent TEXT,
-    tool_calls TEXT NOT NULL,
+    rewound INTEGER NOT NULL DEFAULT 0,
+    compacted INTEGER NOT NULL DEFAULT 0,
+    created INTEGER NOT NULL,
     tool_call_id TEXT,
     tool_name TEXT,
     is_error INTEGER NOT NULL,
-    tool_text TEXT NOT NULL,
-    spans TEXT NOT NULL,
     usage_input INTEGER,
     usage_cached_input INTEGER,
     usage_cache_write INTEGER,
@@ -90,12 +91,14 @@ CREATE TABLE message (
     model TEXT NOT NULL,
     integrity INTEGER NOT NULL,
     turn TEXT NOT NULL,
-    rewound INTEGER NOT NULL DEFAULT 0,
-    compacted INTEGER NOT NULL DEFAULT 0,
-    created INTEGER NOT NULL,
+    said TEXT NOT NULL,
+    sent TEXT,
+    spans TEXT NOT NULL,
+    tool_calls TEXT NOT NULL,
+    tool_text TEXT NOT NULL,
     PRIMARY KEY (team, session, seq),
     FOREIGN KEY (team, session) REFERENCES session (team, id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE UNIQUE INDEX message_doc ON message (doc);
 

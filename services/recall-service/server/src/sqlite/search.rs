@@ -13,14 +13,15 @@ use super::failure::Failure;
 use super::rows::{json_names, unsigned};
 use super::sessions;
 
-/// `bm25` is smaller for better matches; words that were said weigh more than those of tools.
-macro_rules! hits_sql {
+/// `bm25` is smaller for better matches; words that were said weigh more than those of tools. `CROSS JOIN` fixes the order:
+/// the index is asked once and its matches are looked up. Left to itself, the planner asks the index for every message.
+macro_rules! ordered_hits {
     ($order:literal) => {
         concat!(
             "SELECT m.session, s.root, m.seq, -bm25(message_index, 1.0, 0.4) AS score
              FROM message_index
-             JOIN message m ON m.doc = message_index.rowid
-             JOIN session s ON s.team = m.team AND s.id = m.session
+             CROSS JOIN message m ON m.doc = message_index.rowid
+             CROSS JOIN session s ON s.team = m.team AND s.id = m.session
              WHERE message_index MATCH ?1 AND s.team = ?2 AND s.user = ?3 AND m.rewound = 0
                    AND s.source IN (SELECT value FROM json_each(?4))
                    AND (?5 OR m.role IN (SELECT value FROM json_each(?6)))
@@ -32,15 +33,19 @@ macro_rules! hits_sql {
     };
 }
 
+/// The statement for hits in this order.
+pub(super) fn hits_sql(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Relevance => ordered_hits!("score DESC, m.created DESC, m.seq DESC"),
+        Sort::Newest => ordered_hits!("m.created DESC, m.seq DESC"),
+        Sort::Oldest => ordered_hits!("m.created, m.seq"),
+    }
+}
+
 /// The best hits, one per lineage.
 pub(super) async fn hits(connection: &mut SqliteConnection, query: &HitQuery) -> Result<Vec<Hit>, Failure> {
-    let sql = match query.sort {
-        Sort::Relevance => hits_sql!("score DESC, m.created DESC, m.seq DESC"),
-        Sort::Newest => hits_sql!("m.created DESC, m.seq DESC"),
-        Sort::Oldest => hits_sql!("m.created, m.seq"),
-    };
     let asker = &query.asker;
-    let mut found = sqlx::query(sql)
+    let mut found = sqlx::query(hits_sql(query.sort))
         .bind(query.query.to_match())
         .bind(asker.team.as_str())
         .bind(asker.user.as_str())

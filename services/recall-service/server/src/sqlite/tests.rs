@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use steward_recall_core::SessionStore;
 use steward_recall_core::query::Query;
 use steward_recall_core::query::matching::Searchable;
+use steward_recall_core::search::Sort;
 use steward_testkit::TempDir;
 
 use super::*;
@@ -163,4 +164,31 @@ async fn an_index_of_another_tokenizer_is_rebuilt_when_the_file_is_opened() {
     store.close().await;
     let report = store.check_integrity(&team("red"), false).await.unwrap();
     assert_eq!((report.tokenizer_version, report.problems.len()), (words::VERSION, 0));
+}
+
+/// The planner once asked the index anew for every message of the team: a thousand times as slow.
+#[tokio::test]
+async fn a_search_asks_the_index_once_and_looks_its_matches_up() {
+    let folder = TempDir::new("recall-plan");
+    let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+    let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
+    let mut reader = sqlite.read().await.unwrap();
+    for sort in [Sort::Relevance, Sort::Newest, Sort::Oldest] {
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", search::hits_sql(sort)));
+        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut *reader).await.unwrap();
+        let steps: Vec<&str> = steps.iter().map(|(.., step)| step.as_str()).collect();
+        let tables: Vec<&str> = steps
+            .iter()
+            .copied()
+            .filter(|step| {
+                [" message_index ", " m ", " s "]
+                    .iter()
+                    .any(|table| step.contains(table))
+            })
+            .collect();
+        assert_eq!(tables.len(), 3, "{steps:#?}");
+        assert!(tables[0].starts_with("SCAN message_index VIRTUAL TABLE"), "{steps:#?}");
+        assert!(tables[1].starts_with("SEARCH m USING INDEX message_doc"), "{steps:#?}");
+        assert!(tables[2].starts_with("SEARCH s USING INDEX"), "{steps:#?}");
+    }
 }
