@@ -158,8 +158,6 @@ def manage_skill(
             request.patch.CopyFrom(action)
         case skill_service.DeleteSkill():
             request.delete.CopyFrom(action)
-            # An empty message has to be put there; copying one leaves nothing.
-            request.delete.SetInParent()
         case skill_service.WriteSkillFile():
             request.write_file.CopyFrom(action)
         case _:
