@@ -33,8 +33,9 @@ pub(super) fn text(text: String) -> String {
     cut(text, TEXT, str::len)
 }
 
-/// The metadata; the values share their room, first come, first served.
-pub(super) fn metadata(pairs: Vec<(&'static str, String)>) -> impl Iterator<Item = (String, String)> {
+/// The metadata, shortest values first: they stay whole, and the longest gets the room that they leave.
+pub(super) fn metadata(mut pairs: Vec<(&'static str, String)>) -> impl Iterator<Item = (String, String)> {
+    pairs.sort_by_key(|(_, value)| value.len());
     let mut room = METADATA;
     pairs.into_iter().map(move |(key, value)| {
         let value = cut(value, room, str::len);
@@ -78,14 +79,15 @@ mod tests {
     }
 
     #[test]
-    fn metadata_shares_its_room() {
+    fn the_longest_value_of_metadata_leaves_room_for_the_others() {
         let pairs = vec![
-            ("a", "x".repeat(METADATA - 1)),
-            ("b", "long".to_owned()),
-            ("c", String::new()),
+            ("long", "x".repeat(METADATA)),
+            ("number", "1234".to_owned()),
+            ("empty", String::new()),
         ];
-        let values: Vec<_> = metadata(pairs).map(|(_, value)| value.len()).collect();
-        assert_eq!(values, [METADATA - 1, 0, 0]);
+        let sizes: Vec<_> = metadata(pairs).map(|(key, value)| (key, value.len())).collect();
+        let expected = [("empty", 0), ("number", 4), ("long", METADATA - 4)];
+        assert_eq!(sizes, expected.map(|(key, size)| (key.to_owned(), size)));
         let one: Vec<_> = metadata(vec![("a", "记".repeat(9000))]).collect();
         assert!(one[0].1.len() <= METADATA && one[0].1.ends_with('…'));
     }
