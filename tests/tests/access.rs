@@ -163,7 +163,7 @@ async fn two_teams_never_see_each_other(shape: Shape) {
 
     assert_eq!(owner.notes().await, ["the red secret"]);
     assert_eq!(other.notes().await, ["the blue secret"]);
-    assert!(other.search("red secret").await.conversations.is_empty());
+    assert!(other.search("\"red secret\"").await.conversations.is_empty());
     let prompt = other.session_with(Default::default()).await.unwrap().system_prompt;
     assert!(prompt.contains("the blue secret") && !prompt.contains("red secret"));
     assert_eq!(other.reviews().await.len(), 1);

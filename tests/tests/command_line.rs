@@ -201,5 +201,9 @@ async fn a_second_process_cannot_open_the_same_data() {
     let arguments = ["--data-dir", &data, "--listen", "127.0.0.1:0"].map(str::to_owned);
     let output = tokio::task::spawn_blocking(move || run(&arguments)).await.unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(problems(&output).contains("another process"), "{}", problems(&output));
+    assert!(
+        problems(&output).contains("only one process may open it"),
+        "{}",
+        problems(&output)
+    );
 }

@@ -23,21 +23,21 @@ macro_rules! both_shapes {
 }
 
 /// Both reviews due after every turn.
-pub fn reviews_after_each_turn(model: &ModelServer) -> StackOptions {
+pub(crate) fn reviews_after_each_turn(model: &ModelServer) -> StackOptions {
     StackOptions::with_model(&model.base_url())
         .set("AGENT__NUDGES__MEMORY_TURNS", 1)
         .set("AGENT__NUDGES__SKILL_ITERATIONS", 1)
 }
 
 /// No review is ever due.
-pub fn no_reviews(model: &ModelServer) -> StackOptions {
+pub(crate) fn no_reviews(model: &ModelServer) -> StackOptions {
     StackOptions::with_model(&model.base_url())
         .set("AGENT__NUDGES__MEMORY_TURNS", 0)
         .set("AGENT__NUDGES__SKILL_ITERATIONS", 0)
 }
 
 /// Full names of the services that reflection lists at an endpoint.
-pub async fn reflected(endpoint: &str) -> Vec<String> {
+pub(crate) async fn reflected(endpoint: &str) -> Vec<String> {
     use tonic_reflection::pb::v1::ServerReflectionRequest;
     use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
     use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
