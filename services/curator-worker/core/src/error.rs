@@ -126,7 +126,8 @@ impl Fault for Error {
             Self::ReviewNotFound { .. } => ErrorKind::NotFound,
             Self::NotRetryable { .. } | Self::Ended { .. } => ErrorKind::Precondition,
             Self::StaleFence { .. } => ErrorKind::Conflict,
-            Self::Store { source } | Self::Peer { source, .. } => source.kind(),
+            Self::Store { source } => store_kind(source),
+            Self::Peer { source, .. } => source.kind(),
             Self::Unreadable { .. } => ErrorKind::Internal,
         }
     }
@@ -138,7 +139,13 @@ impl Fault for Error {
             Self::NotRetryable { .. } => "REVIEW_NOT_RETRYABLE",
             Self::Ended { .. } => "REVIEW_ENDED",
             Self::StaleFence { .. } => "STALE_FENCE",
-            Self::Store { source } | Self::Peer { source, .. } => source.reason(),
+            Self::Store { source } => match store_kind(source) {
+                ErrorKind::Unavailable => "DEPENDENCY_UNAVAILABLE",
+                ErrorKind::Exhausted => "STORAGE_FULL",
+                ErrorKind::DataLoss => "DATA_DAMAGED",
+                _ => "INTERNAL",
+            },
+            Self::Peer { source, .. } => source.reason(),
             Self::Unreadable { .. } => "INTERNAL",
         }
     }
@@ -152,8 +159,11 @@ impl Fault for Error {
             Self::StaleFence { fence, current, .. } => {
                 vec![("fence", fence.to_string()), ("current", current.to_string())]
             }
-            Self::Store { source } | Self::Peer { source, .. } => source.metadata(),
-            Self::Invalid(_) | Self::Unreadable { .. } => Vec::new(),
+            Self::Store { source } if store_kind(source) == ErrorKind::Unavailable => {
+                vec![("dependency", "learning store".to_owned())]
+            }
+            Self::Peer { source, .. } => source.metadata(),
+            Self::Invalid(_) | Self::Store { .. } | Self::Unreadable { .. } => Vec::new(),
         }
     }
 
@@ -190,5 +200,21 @@ impl Fault for Error {
             | Self::StaleFence { .. }
             | Self::Unreadable { .. } => None,
         }
+    }
+}
+
+/// What of a store's fault concerns a caller; the rest is a fault of ours.
+fn store_kind(source: &Cause) -> ErrorKind {
+    match source.kind() {
+        kind @ (ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::DataLoss) => kind,
+        ErrorKind::Timeout => ErrorKind::Unavailable,
+        ErrorKind::InvalidInput
+        | ErrorKind::NotFound
+        | ErrorKind::AlreadyExists
+        | ErrorKind::Precondition
+        | ErrorKind::Conflict
+        | ErrorKind::Unauthenticated
+        | ErrorKind::Forbidden
+        | ErrorKind::Internal => ErrorKind::Internal,
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of curator-worker: the section `worker`.
+//! Settings of curator-worker: the section `learning`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -5,6 +5,8 @@ mod convert;
 mod get_review;
 mod list_reviews;
 mod retry_review;
+#[cfg(test)]
+mod tests;
 mod watch_reviews;
 
 use std::pin::Pin;

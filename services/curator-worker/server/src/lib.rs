@@ -11,6 +11,8 @@ mod grpc;
 mod identity;
 mod peers;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;

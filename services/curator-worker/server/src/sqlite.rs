@@ -7,6 +7,8 @@ mod journal;
 mod queries;
 mod rows;
 mod settle;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -178,7 +180,6 @@ impl Ledger {
 
     /// Hands out the next review; its row says that it runs.
     pub(crate) async fn claim(&self, worker: &str, lease: Duration) -> Result<Option<Claimed>, Error> {
-        failpoint::hit("review.claim.before");
         let request = ClaimRequest {
             worker: worker.to_owned(),
             kinds: vec![REVIEW.to_owned()],
@@ -190,8 +191,20 @@ impl Ledger {
                 ledger.settle_swept(connection).await?;
                 let Some(job) = claimed else { return Ok(None) };
                 let claim = &job.claim;
-                let mut review = rows::get(connection, &claim.team, &claim.job).await?.ok_or_else(lost)?;
+                let Some(mut review) = rows::readable(connection, &claim.team, &claim.job).await? else {
+                    // One damaged row must not keep all others waiting.
+                    let message = "its row cannot be read".to_owned();
+                    let failure = steward_queue::Failure {
+                        message,
+                        retry: false,
+                        not_before: None,
+                    };
+                    ledger.jobs.fail(connection, claim, &failure).await?;
+                    return Ok(None);
+                };
                 review.begin(job.job.attempts);
+                // Inside, since an idle worker looks for work all the time.
+                failpoint::hit("review.claim.before");
                 rows::save_changed(connection, &review).await?;
                 Ok(Some(Claimed { job, review }))
             })

@@ -1,8 +1,8 @@
 //! From recall's outbox into the queue: taken into the queue first, acknowledged afterwards, so that a crash in between
 //! only makes the same review come once more, which changes nothing (`R-1`).
 
-use steward_base::Timestamp;
 use steward_base::names::{ReviewId, parse_session, parse_user, segments};
+use steward_base::{Timestamp, error_chain};
 use steward_client::SessionStoreClient;
 use steward_curator_core::Error;
 use steward_curator_core::review::{Due, Kinds};
@@ -39,7 +39,15 @@ impl Reconciler for Outbox {
             return Ok(Report::default());
         }
         let more = i32::try_from(due_reviews.len()).unwrap_or(BATCH) >= BATCH;
-        let dues = due_reviews.into_iter().map(due).collect::<Result<Vec<_>, _>>()?;
+        let mut dues = Vec::new();
+        for found in due_reviews {
+            let name = found.name.clone();
+            match due(found) {
+                Ok(due) => dues.push(due),
+                // It stays in the outbox, where it can be seen, and does not hold the others up.
+                Err(error) => tracing::error!(name, error = error_chain(&error), "a due review cannot be read"),
+            }
+        }
         let names: Vec<String> = dues.iter().map(|due| due.name.clone()).collect();
         let items = u64::try_from(names.len()).unwrap_or(u64::MAX);
         failpoint::hit("review.outbox_pull.before");

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 use steward_base::names::{ReviewId, SessionId, TeamId, UserId};
-use steward_base::{Integrity, Timestamp};
+use steward_base::{Integrity, Timestamp, error_chain};
 use steward_curator_core::Error;
 use steward_curator_core::review::{Kinds, Mode, Problem, Report, Review, ReviewState};
 use steward_model::Usage;
@@ -20,6 +20,21 @@ pub(super) async fn get(connection: &mut SqliteConnection, team: &TeamId, id: &s
         .fetch_optional(connection)
         .await?;
     row.as_ref().map(read).transpose()
+}
+
+/// One row, or none if there is none that can be read; that is logged.
+pub(super) async fn readable(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    id: &str,
+) -> Result<Option<Review>, Failure> {
+    match get(connection, team, id).await {
+        Err(Failure(error @ Error::Unreadable { .. })) => {
+            tracing::error!(review.id = id, %team, error = error_chain(&error), "a review cannot be read");
+            Ok(None)
+        }
+        other => other,
+    }
 }
 
 /// A review of the same session that waits and sees at least as much.

@@ -167,7 +167,9 @@ impl Ledger {
         .await?;
         for row in stray {
             let (team, id) = (rows::team(row.try_get("team")?)?, row.try_get::<String, _>("id")?);
-            let mut review = rows::get(connection, &team, &id).await?.ok_or_else(lost)?;
+            let Some(mut review) = rows::readable(connection, &team, &id).await? else {
+                continue;
+            };
             let mut report = review.report.clone();
             report.fill_from(&journal::load(connection, &team, &id).await?);
             match row.try_get::<&str, _>("state")? {

@@ -1,0 +1,107 @@
+//! The services' methods: those that a review uses lead to the fakes, all others answer that nobody expected them.
+
+use steward_proto::access::v1::access_service_server::AccessService;
+use steward_proto::memory::v1::memory_service_server::MemoryService;
+use steward_proto::recall::v1::session_store_service_server::SessionStoreService;
+use steward_proto::skill::v1::skill_service_server::SkillService;
+use tonic::{Code, Request, Response, Status};
+
+use super::{Fakes, access, acknowledge, get_session, list_entries, list_messages, list_skills, memory, recall, skill};
+
+macro_rules! service {
+    (
+        $service:ident of $package:ident {
+            $($used:ident($used_request:ident) -> $used_response:ident = $answer:expr;)*
+        } {
+            $($unused:ident($request:ident) -> $response:ident;)*
+        }
+    ) => {
+        #[tonic::async_trait]
+        impl $service for Fakes {
+            $(async fn $used(
+                &self,
+                request: Request<$package::$used_request>,
+            ) -> Result<Response<$package::$used_response>, Status> {
+                let answer: fn(&Fakes, Request<$package::$used_request>) -> Result<$package::$used_response, Status> = $answer;
+                answer(self, request).map(Response::new)
+            })*
+
+            $(async fn $unused(
+                &self,
+                _: Request<$package::$request>,
+            ) -> Result<Response<$package::$response>, Status> {
+                Err(Status::new(Code::Unimplemented, stringify!($unused)))
+            })*
+        }
+    };
+}
+
+service! {
+    AccessService of access {
+        exchange_job_token(ExchangeJobTokenRequest) -> ExchangeJobTokenResponse = Fakes::exchange;
+        list_revocations(ListRevocationsRequest) -> ListRevocationsResponse = |_, _| Ok(access::ListRevocationsResponse::default());
+    } {
+        who_am_i(WhoAmIRequest) -> WhoAmIResponse;
+        create_team(CreateTeamRequest) -> CreateTeamResponse;
+        list_teams(ListTeamsRequest) -> ListTeamsResponse;
+        create_user(CreateUserRequest) -> CreateUserResponse;
+        list_users(ListUsersRequest) -> ListUsersResponse;
+        update_user(UpdateUserRequest) -> UpdateUserResponse;
+        create_token(CreateTokenRequest) -> CreateTokenResponse;
+        list_tokens(ListTokensRequest) -> ListTokensResponse;
+        revoke_token(RevokeTokenRequest) -> RevokeTokenResponse;
+    }
+}
+
+service! {
+    MemoryService of memory {
+        apply(ApplyRequest) -> ApplyResponse = Fakes::apply;
+        list_entries(ListEntriesRequest) -> ListEntriesResponse = |_, _| Ok(list_entries());
+    } {
+        get_entry(GetEntryRequest) -> GetEntryResponse;
+        list_entry_revisions(ListEntryRevisionsRequest) -> ListEntryRevisionsResponse;
+        revert_entry(RevertEntryRequest) -> RevertEntryResponse;
+        get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;
+        list_proposals(ListProposalsRequest) -> ListProposalsResponse;
+        approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
+        reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+    }
+}
+
+service! {
+    SessionStoreService of recall {
+        get_session(GetSessionRequest) -> GetSessionResponse = |_, request| get_session(&request);
+        list_messages(ListMessagesRequest) -> ListMessagesResponse = |_, _| Ok(list_messages());
+        list_due_reviews(ListDueReviewsRequest) -> ListDueReviewsResponse =
+            |fakes, _| Ok(recall::ListDueReviewsResponse { due_reviews: fakes.state().due.clone() });
+        acknowledge_due_reviews(AcknowledgeDueReviewsRequest) -> AcknowledgeDueReviewsResponse =
+            |fakes, request| Ok(acknowledge(fakes, &request.into_inner().names));
+    } {
+        create_session(CreateSessionRequest) -> CreateSessionResponse;
+        list_sessions(ListSessionsRequest) -> ListSessionsResponse;
+        acquire_turn_lease(AcquireTurnLeaseRequest) -> AcquireTurnLeaseResponse;
+        renew_turn_lease(RenewTurnLeaseRequest) -> RenewTurnLeaseResponse;
+        release_turn_lease(ReleaseTurnLeaseRequest) -> ReleaseTurnLeaseResponse;
+        append_messages(AppendMessagesRequest) -> AppendMessagesResponse;
+        get_turn(GetTurnRequest) -> GetTurnResponse;
+        check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
+    }
+}
+
+service! {
+    SkillService of skill {
+        list_skills(ListSkillsRequest) -> ListSkillsResponse = |_, _| Ok(list_skills());
+    } {
+        get_skill(GetSkillRequest) -> GetSkillResponse;
+        view_skill(ViewSkillRequest) -> ViewSkillResponse;
+        manage_skill(ManageSkillRequest) -> ManageSkillResponse;
+        archive_skill(ArchiveSkillRequest) -> ArchiveSkillResponse;
+        restore_skill(RestoreSkillRequest) -> RestoreSkillResponse;
+        purge_skill(PurgeSkillRequest) -> PurgeSkillResponse;
+        pin_skill(PinSkillRequest) -> PinSkillResponse;
+        get_index(GetIndexRequest) -> GetIndexResponse;
+        list_revisions(ListRevisionsRequest) -> ListRevisionsResponse;
+        diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
+        restore_revision(RestoreRevisionRequest) -> RestoreRevisionResponse;
+    }
+}
