@@ -185,3 +185,6 @@ fn instance(folder: &Path, boot: &Boot) -> Result<String, StartError> {
         .map_err(|error| StartError::new(format!("write {}", path.display()), error))?;
     Ok(name)
 }
+
+#[cfg(test)]
+mod tests;

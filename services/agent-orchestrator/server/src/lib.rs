@@ -8,6 +8,8 @@ mod grpc;
 mod model;
 mod peers;
 mod revocation;
+#[cfg(test)]
+mod rig;
 mod sessions;
 mod signer;
 mod sqlite;

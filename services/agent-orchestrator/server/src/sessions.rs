@@ -225,3 +225,6 @@ fn client_tools(setup: &Setup) -> Vec<ClientTool> {
     });
     tools.collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,8 @@ mod registry;
 mod segment;
 mod start;
 mod steer;
-
+#[cfg(test)]
+mod tests;
 mod transcript;
 mod watch;
 

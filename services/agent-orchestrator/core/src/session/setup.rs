@@ -215,14 +215,19 @@ pub fn derived_session_id(team: &TeamId, user: &UserId, request_id: &str) -> Res
 }
 
 /// Whether a session that exists can be what this request made: everything of the request that the session shows is the
-/// same. The prompt itself may differ, since memory and skills move on between two tries.
+/// same. The rest may differ: memory and skills move on between two tries, a title that was left open may have been made,
+/// and an upgrade may describe the built-in tools in other words.
 pub fn same_request(session: &Session, wanted: &super::NewSession, setup: &Setup) -> bool {
     session.user == wanted.user
-        && session.title == wanted.title
+        && (wanted.title.is_empty() || session.title == wanted.title)
         && session.project == wanted.project
         && session.model == wanted.model
         && session.skip_review == wanted.skip_review
-        && session.tools_json == wanted.tools_json
+        && session.client_tools == wanted.client_tools
+        && setup
+            .client_tools
+            .iter()
+            .all(|tool| session.tools_json.contains(tool.input_schema.trim()))
         && session.system_prompt.contains(setup.system_message.trim())
 }
 

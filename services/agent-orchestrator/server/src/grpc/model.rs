@@ -174,7 +174,7 @@ fn item(delta: Delta, sent: &Sent) -> Option<pb::GenerateResponse> {
             name: call.name,
             arguments_json: call.arguments,
         }),
-        Delta::Finish { reason, usage } => Item::Finish(pb::GenerateFinish {
+        Delta::Finish { reason, usage, .. } => Item::Finish(pb::GenerateFinish {
             finish_reason: finish_word(reason).to_owned(),
             usage: Some(usage_to_pb(Usage {
                 input: usage.input,
@@ -201,3 +201,6 @@ const fn finish_word(reason: FinishReason) -> &'static str {
         FinishReason::Other => "other",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -164,8 +164,11 @@ impl Segment {
 
     /// Stores the end that is not stored yet, and says what it was.
     async fn settle(&self, context: &Context, transcript: &TurnTranscript, ended: Ended) -> Known {
-        if let Some(error) = lock(&context.failure).take() {
-            return Known::Lost(error);
+        let stopped = lock(&context.failure).take();
+        match stopped {
+            Some(error) if leaves_the_end_open(&error) => return Known::Lost(error),
+            Some(error) => return self.fail(transcript, error).await,
+            None => {}
         }
         match transcript.ended() {
             Some(Stored::Completed(completed)) => return Known::Stored(Event::Completed(completed)),
@@ -258,6 +261,14 @@ impl Context {
         };
         (error.reason().to_owned(), error.public_message())
     }
+}
+
+/// Whether an end cannot be stored, or must not be by this process: the turn is then taken up or closed by a later request.
+const fn leaves_the_end_open(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Unavailable { .. } | Error::StorageFull | Error::StaleFence { .. } | Error::SessionNotFound { .. }
+    )
 }
 
 fn failed(error: &Error) -> Event {

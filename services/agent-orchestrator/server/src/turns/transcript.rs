@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use steward_agent::counters::{Due, SessionKind, TurnEnd, TurnFacts, after_turn, may_be_reviewed};
 use steward_agent::kernel::{
-    AnswerEnd, CallingMessage, FinalMessage, PortError, Progress, Steering, ToolResult, Transcript,
+    AnswerEnd, CallingMessage, FinalMessage, PortError, Progress, Steering, ToolResult, Transcript, close_open_calls,
 };
 use steward_base::{Integrity, Span, SpanOrigin};
 use steward_model::Message as ModelMessage;
@@ -104,6 +104,7 @@ impl TurnTranscript {
     /// The turn was stopped where nothing of an answer was there yet.
     pub(super) async fn end_interrupted(&self) -> Result<(), Error> {
         let change = Change {
+            messages: self.unanswered("The turn was stopped before this call had a result."),
             state: Some(TurnState::Interrupted),
             ends: true,
             open_calls: Some(Vec::new()),
@@ -115,6 +116,8 @@ impl TurnTranscript {
     /// The turn failed; what was said stays.
     pub(super) async fn end_failed(&self, reason: String, message: String) -> Result<(), Error> {
         let change = Change {
+            messages: self
+                .unanswered("The turn failed before this call had a result. Whether it had an effect is not known."),
             state: Some(TurnState::Failed),
             error: Some((reason, message)),
             ends: true,
@@ -122,6 +125,13 @@ impl TurnTranscript {
             ..Change::default()
         };
         self.append("failed", change).await.map(drop)
+    }
+
+    /// A result for every call that has none yet: an end leaves no call open (`T-11`).
+    fn unanswered(&self, why: &str) -> Vec<NewMessage> {
+        let turn = self.context.live.id();
+        let closed = close_open_calls(&lock(&self.position).own, why);
+        closed.iter().map(|result| result_message(result, turn)).collect()
     }
 
     /// One transaction; the number of the session's last message after it, and what became due.

@@ -1,0 +1,124 @@
+//! A store of sessions that loses its process: at a chosen append, before it is done or after, nothing answers any more.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use steward_base::names::{TeamId, UserId};
+use steward_orchestrator_core::Error;
+use steward_orchestrator_core::session::{
+    Append, InMemorySessionStore, Message, MessagePage, NewSession, Session, SessionKey, SessionPage, SessionStore,
+    Turn,
+};
+use steward_testkit::{PATIENCE, wait_for};
+
+/// On which side of an append the process is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    Before,
+    After,
+}
+
+/// The store as one process sees it.
+#[derive(Debug)]
+pub(crate) struct CrashingStore {
+    inner: Arc<InMemorySessionStore>,
+    crash: Mutex<Option<(&'static str, When)>>,
+    dead: AtomicBool,
+}
+
+impl CrashingStore {
+    pub(crate) fn over(inner: Arc<InMemorySessionStore>) -> Self {
+        Self {
+            inner,
+            crash: Mutex::default(),
+            dead: AtomicBool::new(false),
+        }
+    }
+
+    /// Loses the process at the next append whose request id ends with `name`.
+    pub(crate) fn crash_at(&self, name: &'static str, when: When) {
+        *self.crash.lock().unwrap() = Some((name, when));
+    }
+
+    pub(crate) async fn crashed(&self) {
+        wait_for("the process to be lost", PATIENCE, || async {
+            self.dead.load(Ordering::SeqCst)
+        })
+        .await;
+    }
+
+    async fn alive(&self) {
+        if self.dead.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn die_if(&self, request_id: &str, now: When) {
+        let hit = {
+            let crash = self.crash.lock().unwrap();
+            crash.is_some_and(|(name, when)| when == now && request_id.ends_with(name))
+        };
+        if hit {
+            self.dead.store(true, Ordering::SeqCst);
+        }
+        self.alive().await;
+    }
+}
+
+#[async_trait]
+impl SessionStore for CrashingStore {
+    async fn create_session(&self, new: NewSession, request_id: &str) -> Result<Session, Error> {
+        self.alive().await;
+        self.inner.create_session(new, request_id).await
+    }
+
+    async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Error> {
+        self.alive().await;
+        self.inner.session(key).await
+    }
+
+    async fn sessions(&self, team: &TeamId, user: &UserId, size: i32, token: &str) -> Result<SessionPage, Error> {
+        self.alive().await;
+        self.inner.sessions(team, user, size, token).await
+    }
+
+    async fn acquire_lease(&self, key: &SessionKey, turn: &str, holder: &str, ttl: Duration) -> Result<u64, Error> {
+        self.alive().await;
+        self.inner.acquire_lease(key, turn, holder, ttl).await
+    }
+
+    async fn renew_lease(&self, key: &SessionKey, fence: u64, ttl: Duration) -> Result<(), Error> {
+        self.alive().await;
+        self.inner.renew_lease(key, fence, ttl).await
+    }
+
+    async fn release_lease(&self, key: &SessionKey, fence: u64) -> Result<(), Error> {
+        self.alive().await;
+        self.inner.release_lease(key, fence).await
+    }
+
+    async fn append(&self, key: &SessionKey, append: Append) -> Result<u64, Error> {
+        let request_id = append.request_id.clone();
+        self.die_if(&request_id, When::Before).await;
+        let answer = self.inner.append(key, append).await;
+        self.die_if(&request_id, When::After).await;
+        answer
+    }
+
+    async fn history(&self, key: &SessionKey) -> Result<Vec<Message>, Error> {
+        self.alive().await;
+        self.inner.history(key).await
+    }
+
+    async fn messages(&self, key: &SessionKey, size: i32, token: &str) -> Result<MessagePage, Error> {
+        self.alive().await;
+        self.inner.messages(key, size, token).await
+    }
+
+    async fn turn(&self, key: &SessionKey, turn: &str) -> Result<Option<Turn>, Error> {
+        self.alive().await;
+        self.inner.turn(key, turn).await
+    }
+}

@@ -1,0 +1,8 @@
+//! Turns from the client's side, through the real edge: what is streamed, what is stored, and what is left when clients
+//! or processes go.
+
+mod attach;
+mod client_tools;
+mod conversation;
+mod lost;
+mod stopped;
