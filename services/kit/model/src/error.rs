@@ -166,6 +166,7 @@ impl ModelError {
         let message = presentable(&spoken(body), key);
         let lowered = body.to_lowercase();
         match status {
+            400 if speaks_of_money(&lowered) => Self::QuotaExhausted { message },
             401 | 403 => Self::CredentialRefused { status, message },
             402 => Self::QuotaExhausted { message },
             429 if speaks_of_quota(&lowered) && retry_after.is_none_or(|wait| wait > SHORT_WAIT) => {
@@ -195,6 +196,14 @@ impl ModelError {
         if speaks_of_context(&lowered) {
             return Self::ContextTooLong { message };
         }
+        match error.get("type").and_then(serde_json::Value::as_str) {
+            Some("authentication_error") => return Self::CredentialRefused { status: 401, message },
+            Some("permission_error") => return Self::CredentialRefused { status: 403, message },
+            Some("billing_error") => return Self::QuotaExhausted { message },
+            Some("not_found_error") => return Self::Rejected { status: 0, message },
+            Some("request_too_large") => return Self::ContextTooLong { message },
+            _ => {}
+        }
         match status {
             Some(status @ 400..=599) => Self::from_http(status, None, &body, key),
             _ if lowered.contains("insufficient_quota") => Self::QuotaExhausted { message },
@@ -216,18 +225,25 @@ impl ModelError {
 const SHORT_WAIT: Duration = Duration::from_mins(2);
 
 fn speaks_of_context(lowered: &str) -> bool {
-    const SIGNS: [&str; 10] = [
+    const SIGNS: [&str; 11] = [
         "context_length",
         "context length",
         "context window",
         "context size",
         "maximum context",
+        "context limit",
         "prompt is too long",
         "prompt too long",
         "input is too long",
         "too many input tokens",
         "exceeds the available context",
     ];
+    SIGNS.iter().any(|sign| lowered.contains(sign))
+}
+
+/// Signs that are clear enough to be believed of a request that was called invalid.
+fn speaks_of_money(lowered: &str) -> bool {
+    const SIGNS: [&str; 3] = ["insufficient_quota", "credit balance", "api usage limits"];
     SIGNS.iter().any(|sign| lowered.contains(sign))
 }
 
@@ -312,87 +328,4 @@ impl Fault for ModelError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reason(status: u16, wait: Option<u64>, body: &str) -> &'static str {
-        ModelError::from_http(status, wait.map(Duration::from_secs), body, None).reason()
-    }
-
-    #[test]
-    fn statuses_and_bodies_are_classed_by_what_helps() {
-        assert_eq!(reason(429, Some(2), "slow down"), "MODEL_RATE_LIMITED");
-        assert_eq!(
-            reason(429, None, "quota used up, resets tomorrow"),
-            "MODEL_QUOTA_EXHAUSTED"
-        );
-        assert_eq!(
-            reason(429, Some(20), "You exceeded your current quota"),
-            "MODEL_RATE_LIMITED"
-        );
-        assert_eq!(reason(529, None, "{}"), "MODEL_OVERLOADED");
-        assert_eq!(reason(503, None, "<html>sorry</html>"), "MODEL_OVERLOADED");
-        assert_eq!(
-            reason(400, None, r#"{"error":{"message":"prompt too long"}}"#),
-            "MODEL_CONTEXT_TOO_LONG"
-        );
-        assert_eq!(reason(500, None, "Context Length exceeded"), "MODEL_CONTEXT_TOO_LONG");
-        assert_eq!(reason(400, None, "max_tokens is too large"), "MODEL_REQUEST_REJECTED");
-        assert_eq!(reason(401, None, "no"), "MODEL_CREDENTIAL_REFUSED");
-        assert_eq!(reason(402, None, "pay"), "MODEL_QUOTA_EXHAUSTED");
-        assert_eq!(reason(404, None, "no such model"), "MODEL_REQUEST_REJECTED");
-    }
-
-    #[test]
-    fn the_echoed_key_never_reaches_the_message() {
-        let key = Secret::new("my key!");
-        let body = r#"{"error":{"message":"bad key my key! given"}}"#;
-        let error = ModelError::from_http(401, None, body, Some(&key));
-        assert_eq!(
-            error.to_string(),
-            "the model provider refused the credential (status 401): bad key [redacted] given"
-        );
-    }
-
-    #[test]
-    fn errors_inside_a_stream_are_classed_too() {
-        let of = |value: serde_json::Value| ModelError::from_stream(&value, None).reason();
-        assert_eq!(
-            of(serde_json::json!({"message": "This model's maximum context is 8"})),
-            "MODEL_CONTEXT_TOO_LONG"
-        );
-        assert_eq!(
-            of(serde_json::json!({"code": 429, "message": "slow"})),
-            "MODEL_RATE_LIMITED"
-        );
-        assert_eq!(of(serde_json::json!("boom")), "MODEL_OVERLOADED");
-        assert_eq!(
-            of(serde_json::json!({"type": "invalid_request_error", "message": "no"})),
-            "MODEL_REQUEST_REJECTED"
-        );
-    }
-
-    #[test]
-    fn a_peers_reason_gives_the_class_back() {
-        for reason in [
-            "MODEL_RATE_LIMITED",
-            "MODEL_QUOTA_EXHAUSTED",
-            "MODEL_CONTEXT_TOO_LONG",
-            "MODEL_CREDENTIAL_REFUSED",
-            "MODEL_REQUEST_REJECTED",
-            "MODEL_OVERLOADED",
-            "MODEL_UNREACHABLE",
-            "MODEL_TIMED_OUT",
-            "MODEL_ANSWER_BROKEN_OFF",
-            "MODEL_ANSWER_UNREADABLE",
-            "MODEL_ANSWER_TOO_LARGE",
-            "MODEL_ANSWER_EMPTY",
-            "MODEL_REQUEST_INVALID",
-            "MODEL_NOT_AVAILABLE",
-        ] {
-            let error = ModelError::from_reason(reason, "x", None).expect(reason);
-            assert_eq!(error.reason(), reason);
-        }
-        assert_eq!(ModelError::from_reason("STALE_FENCE", "x", None), None);
-    }
-}
+mod tests;

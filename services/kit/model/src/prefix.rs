@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use steward_base::hash::sha256_hex;
 
+use crate::anthropic::render::without_markers;
 use crate::render::Rendered;
 
 /// What a session remembers of its last request.
@@ -80,8 +81,8 @@ pub fn check(previous: Option<&PrefixState>, rendered: &Rendered) -> PrefixVerdi
     }
 }
 
-/// Fails a test unless each body extends the one before it; `bodies` are raw chat completions requests as a server
-/// received them.
+/// Fails a test unless each body extends the one before it; `bodies` are raw requests of either protocol as a server received
+/// them.
 ///
 /// # Errors
 /// A sentence that names the first pair and segment that break.
@@ -103,17 +104,32 @@ pub fn extends_all<B: AsRef<[u8]>>(bodies: &[B]) -> Result<(), String> {
     Ok(())
 }
 
-/// The raw text of tools, system message and the other messages of a received body, closing bracket left out.
+/// The raw text of tools, system prompt and messages of a received body, cache markers and closing brackets left out.
 fn received_segments(body: &[u8]) -> Option<[String; 3]> {
     #[derive(Deserialize)]
     struct Received<'a> {
         #[serde(borrow)]
         tools: Option<&'a serde_json::value::RawValue>,
         #[serde(borrow)]
+        system: Option<&'a serde_json::value::RawValue>,
+        #[serde(borrow)]
         messages: Vec<&'a serde_json::value::RawValue>,
     }
     let received: Received<'_> = serde_json::from_slice(body).ok()?;
     let mut messages: Vec<&str> = received.messages.iter().map(|message| message.get()).collect();
+    let tools = received.tools.map(|tools| tools.get().to_owned()).unwrap_or_default();
+    let of_blocks = messages
+        .first()
+        .is_some_and(|first| first.starts_with("{\"role\":\"user\",\"content\":["));
+    if of_blocks {
+        let system = received
+            .system
+            .map(serde_json::value::RawValue::get)
+            .unwrap_or_default();
+        let joined = without_markers(&messages.join(","));
+        let open = joined.strip_suffix("]}").unwrap_or(&joined).to_owned();
+        return Some([without_markers(&tools), without_markers(system), open]);
+    }
     let has_system = messages
         .first()
         .is_some_and(|first| first.starts_with("{\"role\":\"system\""));
@@ -122,7 +138,6 @@ fn received_segments(body: &[u8]) -> Option<[String; 3]> {
     } else {
         String::new()
     };
-    let tools = received.tools.map(|tools| tools.get().to_owned()).unwrap_or_default();
     Some([tools, system, messages.join(",")])
 }
 

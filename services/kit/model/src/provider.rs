@@ -1,5 +1,6 @@
 //! What a provider does: it takes a request and yields deltas until a finish or an error.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ModelError;
 use crate::message::{ModelRequest, ToolCall};
+use crate::native::{Continuation, NativeBlocks};
+use crate::render::{Rendered, render};
 use crate::usage::Usage;
 
 /// A running answer. Dropping it closes the connection.
@@ -22,6 +25,39 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// Whatever went wrong before an answer began.
     async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError>;
+
+    /// [`Provider::stream`] with what the session keeps for its provider. A provider that has no use for it ignores it.
+    ///
+    /// # Errors
+    /// As [`Provider::stream`].
+    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
+        drop(continuation);
+        self.stream(request).await
+    }
+
+    /// The request as it would be sent, for the judgement on its prefix (`P-4`). The default is chat completions.
+    ///
+    /// # Errors
+    /// [`ModelError::InvalidRequest`] when the request cannot be put into the provider's form.
+    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
+        let _ = continuation;
+        render(request)
+    }
+}
+
+#[async_trait]
+impl<P: Provider + ?Sized> Provider for Arc<P> {
+    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
+        (**self).stream(request).await
+    }
+
+    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
+        (**self).stream_with(request, continuation).await
+    }
+
+    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
+        (**self).rendered(request, continuation)
+    }
 }
 
 /// A piece of an answer.
@@ -53,6 +89,9 @@ pub enum Delta {
         reason: FinishReason,
         /// What it consumed.
         usage: Usage,
+        /// The answer in the provider's own form, where that says more than text and calls. To be kept with the message
+        /// and given back in [`Continuation::natives`].
+        native: Option<NativeBlocks>,
     },
 }
 
@@ -92,11 +131,31 @@ impl Reply {
     }
 }
 
+/// A whole answer with what its provider wants back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What was said and called.
+    pub reply: Reply,
+    /// The provider's own form of it, if it has to be kept.
+    pub native: Option<NativeBlocks>,
+}
+
 /// Reads a stream to its end and shows each delta to `watch` on the way.
 ///
 /// # Errors
 /// The stream's error, or [`ModelError::BrokenOff`] when it ends without a finish.
-pub async fn collect(mut stream: DeltaStream, mut watch: impl FnMut(&Delta) + Send) -> Result<Reply, ModelError> {
+pub async fn collect(stream: DeltaStream, watch: impl FnMut(&Delta) + Send) -> Result<Reply, ModelError> {
+    Ok(collect_answer(stream, watch).await?.reply)
+}
+
+/// As [`collect`], and keeps the native form.
+///
+/// # Errors
+/// As [`collect`].
+pub async fn collect_answer(
+    mut stream: DeltaStream,
+    mut watch: impl FnMut(&Delta) + Send,
+) -> Result<Answer, ModelError> {
     let (mut content, mut tool_calls) = (String::new(), Vec::new());
     while let Some(delta) = stream.next().await {
         let delta = delta?;
@@ -104,13 +163,14 @@ pub async fn collect(mut stream: DeltaStream, mut watch: impl FnMut(&Delta) + Se
         match delta {
             Delta::Text(text) => content.push_str(&text),
             Delta::ToolCall(call) => tool_calls.push(call),
-            Delta::Finish { reason, usage } => {
-                return Ok(Reply {
+            Delta::Finish { reason, usage, native } => {
+                let reply = Reply {
                     content,
                     tool_calls,
                     finish: reason,
                     usage,
-                });
+                };
+                return Ok(Answer { reply, native });
             }
             Delta::Retrying { .. } | Delta::ToolCallStarted { .. } => {}
         }

@@ -1,12 +1,11 @@
 //! The bytes of a chat completions request. Written by hand in a fixed order, so that the same request always gives the
 //! same bytes and a longer conversation only ever appends (`P-4`).
 
-use std::io::Write as _;
 use std::ops::Range;
 
 use bytes::Bytes;
-use serde::Serialize;
 
+use crate::body::Body;
 use crate::error::ModelError;
 use crate::message::{Message, ModelRequest, ToolCall, ToolChoice};
 use crate::tools::parse_tools;
@@ -29,40 +28,53 @@ impl Default for WireOptions {
     }
 }
 
-/// Where the three segments lie in the body. Each is contiguous; brackets and commas between them belong to none.
+/// Where the three segments lie in the plain body. Each is contiguous; brackets and commas between them belong to none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segments {
     /// The tool array, brackets included; empty when there are no tools.
     pub tools: Range<usize>,
-    /// The system message object; empty when there is none.
+    /// The system message, in whatever form the protocol has for it; empty when there is none.
     pub system: Range<usize>,
-    /// The messages, without brackets: those of the next request begin with these bytes.
+    /// The messages, without closing brackets: those of the next request begin with these bytes.
     pub messages: Range<usize>,
 }
 
 /// A request, ready to send.
 #[derive(Debug, Clone)]
 pub struct Rendered {
-    /// The whole body.
+    /// The whole body, as it is sent.
     pub body: Bytes,
-    /// Its three segments.
+    /// The three segments of the plain body.
     pub segments: Segments,
+    plain: Bytes,
 }
 
 impl Rendered {
+    /// Ends a body whose cache markers, if any, read `marker`.
+    pub(crate) fn new(body: Body, segments: Segments, marker: &str) -> Self {
+        let (body, plain) = body.finish(marker);
+        Self { body, segments, plain }
+    }
+
+    /// The body without cache markers. They move along with the conversation and say nothing to the model, so that segments
+    /// are compared without them (`P-4`).
+    pub fn plain(&self) -> &[u8] {
+        &self.plain
+    }
+
     /// Bytes of the tool list.
     pub fn tools(&self) -> &[u8] {
-        &self.body[self.segments.tools.clone()]
+        &self.plain[self.segments.tools.clone()]
     }
 
     /// Bytes of the system message.
     pub fn system(&self) -> &[u8] {
-        &self.body[self.segments.system.clone()]
+        &self.plain[self.segments.system.clone()]
     }
 
     /// Bytes of the messages.
     pub fn messages(&self) -> &[u8] {
-        &self.body[self.segments.messages.clone()]
+        &self.plain[self.segments.messages.clone()]
     }
 }
 
@@ -91,7 +103,7 @@ pub fn render_with(request: &ModelRequest, options: &WireOptions) -> Result<Rend
     }
     let mut tools_at = 0..0;
     if !tools.is_empty() {
-        body.tool_choice(&request.tool_choice)?;
+        tool_choice(&mut body, &request.tool_choice)?;
         body.raw(",\"tools\":");
         let start = body.len();
         for (index, tool) in tools.iter().enumerate() {
@@ -117,7 +129,8 @@ pub fn render_with(request: &ModelRequest, options: &WireOptions) -> Result<Rend
     }
     let start = body.len();
     for (index, message) in request.messages.iter().enumerate() {
-        body.raw(if index == 0 { "" } else { "," }).message(message)?;
+        body.raw(if index == 0 { "" } else { "," });
+        write_message(&mut body, message)?;
     }
     let messages_at = start..body.len();
     body.raw("]}");
@@ -126,82 +139,58 @@ pub fn render_with(request: &ModelRequest, options: &WireOptions) -> Result<Rend
         system: system_at,
         messages: messages_at,
     };
-    Ok(Rendered {
-        body: Bytes::from(body.0),
-        segments,
-    })
+    Ok(Rendered::new(body, segments, ""))
 }
 
-#[derive(Default)]
-struct Body(Vec<u8>);
-
-impl Body {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn raw(&mut self, text: &str) -> &mut Self {
-        self.0.extend_from_slice(text.as_bytes());
-        self
-    }
-
-    fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<&mut Self, ModelError> {
-        let unwritable = |what: String| ModelError::InvalidRequest { what };
-        serde_json::to_writer(&mut self.0, value).map_err(|error| unwritable(error.to_string()))?;
-        self.0.flush().map_err(|error| unwritable(error.to_string()))?;
-        Ok(self)
-    }
-
-    fn tool_choice(&mut self, choice: &ToolChoice) -> Result<(), ModelError> {
-        match choice {
-            ToolChoice::Auto => {}
-            ToolChoice::None => {
-                self.raw(",\"tool_choice\":\"none\"");
-            }
-            ToolChoice::Required => {
-                self.raw(",\"tool_choice\":\"required\"");
-            }
-            ToolChoice::Tool(name) => {
-                self.raw(",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":")
-                    .json(name)?
-                    .raw("}}");
-            }
+fn tool_choice(body: &mut Body, choice: &ToolChoice) -> Result<(), ModelError> {
+    match choice {
+        ToolChoice::Auto => {}
+        ToolChoice::None => {
+            body.raw(",\"tool_choice\":\"none\"");
         }
-        Ok(())
+        ToolChoice::Required => {
+            body.raw(",\"tool_choice\":\"required\"");
+        }
+        ToolChoice::Tool(name) => {
+            body.raw(",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":")
+                .json(name)?
+                .raw("}}");
+        }
     }
+    Ok(())
+}
 
-    fn message(&mut self, message: &Message) -> Result<(), ModelError> {
-        match message {
-            Message::User { content } => {
-                self.raw("{\"role\":\"user\",\"content\":").json(content)?.raw("}");
-            }
-            Message::Assistant { content, tool_calls } => self.assistant(content, tool_calls)?,
-            Message::Tool { call_id, content, .. } => {
-                self.raw("{\"role\":\"tool\",\"tool_call_id\":").json(call_id)?;
-                self.raw(",\"content\":").json(content)?.raw("}");
-            }
+fn write_message(body: &mut Body, message: &Message) -> Result<(), ModelError> {
+    match message {
+        Message::User { content } => {
+            body.raw("{\"role\":\"user\",\"content\":").json(content)?.raw("}");
         }
-        Ok(())
+        Message::Assistant { content, tool_calls } => write_assistant(body, content, tool_calls)?,
+        Message::Tool { call_id, content, .. } => {
+            body.raw("{\"role\":\"tool\",\"tool_call_id\":").json(call_id)?;
+            body.raw(",\"content\":").json(content)?.raw("}");
+        }
     }
+    Ok(())
+}
 
-    fn assistant(&mut self, content: &str, calls: &[ToolCall]) -> Result<(), ModelError> {
-        self.raw("{\"role\":\"assistant\",\"content\":");
-        if content.is_empty() && !calls.is_empty() {
-            self.raw("null");
-        } else {
-            self.json(content)?;
-        }
-        for (index, call) in calls.iter().enumerate() {
-            self.raw(if index == 0 { ",\"tool_calls\":[" } else { "," });
-            self.raw("{\"id\":")
-                .json(&call.id)?
-                .raw(",\"type\":\"function\",\"function\":{\"name\":")
-                .json(&call.name)?;
-            self.raw(",\"arguments\":").json(&call.arguments)?.raw("}}");
-        }
-        self.raw(if calls.is_empty() { "}" } else { "]}" });
-        Ok(())
+fn write_assistant(body: &mut Body, content: &str, calls: &[ToolCall]) -> Result<(), ModelError> {
+    body.raw("{\"role\":\"assistant\",\"content\":");
+    if content.is_empty() && !calls.is_empty() {
+        body.raw("null");
+    } else {
+        body.json(content)?;
     }
+    for (index, call) in calls.iter().enumerate() {
+        body.raw(if index == 0 { ",\"tool_calls\":[" } else { "," });
+        body.raw("{\"id\":")
+            .json(&call.id)?
+            .raw(",\"type\":\"function\",\"function\":{\"name\":")
+            .json(&call.name)?;
+        body.raw(",\"arguments\":").json(&call.arguments)?.raw("}}");
+    }
+    body.raw(if calls.is_empty() { "}" } else { "]}" });
+    Ok(())
 }
 
 #[cfg(test)]

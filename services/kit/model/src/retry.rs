@@ -11,7 +11,9 @@ use steward_base::{Clock, Fault, Timestamp};
 
 use crate::error::ModelError;
 use crate::message::ModelRequest;
+use crate::native::Continuation;
 use crate::provider::{Delta, DeltaStream, Provider};
+use crate::render::Rendered;
 
 /// How often and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +116,13 @@ impl<P: Provider> Retrying<P> {
         }
     }
 
+    /// Waits that a test can foretell.
+    #[cfg(test)]
+    pub(crate) fn without_spread(mut self) -> Self {
+        self.spread = || 1.0;
+        self
+    }
+
     fn next_wait(&self, attempt: u32, error: &ModelError, started: Timestamp) -> Option<Duration> {
         self.policy
             .wait(attempt, error, self.clock.now().since(started), (self.spread)())
@@ -124,6 +133,14 @@ impl<P: Provider> Retrying<P> {
 impl<P: Provider + 'static> Provider for Retrying<P> {
     /// Never fails at once: failed attempts and the last error are items of the stream.
     async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
+        self.stream_with(request, Continuation::default()).await
+    }
+
+    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
+        self.inner.rendered(request, continuation)
+    }
+
+    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
         let this = self.clone();
         let stream = async_stream::try_stream! {
             let started = this.clock.now();
@@ -131,7 +148,7 @@ impl<P: Provider + 'static> Provider for Retrying<P> {
             loop {
                 let mut passed_on = false;
                 let mut failure = None;
-                match this.inner.stream(request.clone()).await {
+                match this.inner.stream_with(request.clone(), continuation.clone()).await {
                     Err(error) => failure = Some(error),
                     Ok(mut deltas) => while let Some(delta) = deltas.next().await {
                         match delta {

@@ -59,6 +59,24 @@ impl Usage {
             reasoning: at(&["/completion_tokens_details/reasoning_tokens"]),
         }
     }
+
+    /// Reads the `usage` object of the messages protocol, whose input excludes what a cache has to do with.
+    pub(crate) fn from_messages(usage: &Value) -> Self {
+        let at = |path: &str| usage.pointer(path).and_then(Value::as_u64);
+        let (rest, read, written) = (
+            at("/input_tokens"),
+            at("/cache_read_input_tokens"),
+            at("/cache_creation_input_tokens"),
+        );
+        let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+        Self {
+            input: rest.map(|rest| rest.saturating_add(cached)),
+            cached_input: read,
+            cache_write: written,
+            output: at("/output_tokens"),
+            reasoning: at("/output_tokens_details/thinking_tokens"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -77,5 +95,19 @@ mod tests {
         let cached = json!({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 0}, "completion_tokens": 1});
         sum.add(&Usage::from_chat_completions(&cached));
         assert_eq!((sum.input, sum.cached_input, sum.total()), (Some(15), Some(0), 18));
+    }
+
+    #[test]
+    fn both_protocols_count_the_same_call_alike() {
+        let one = json!({
+            "prompt_tokens": 120, "completion_tokens": 30,
+            "prompt_tokens_details": {"cached_tokens": 80, "cache_write_tokens": 10},
+        });
+        let other = json!({
+            "input_tokens": 30, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "output_tokens": 30,
+        });
+        assert_eq!(Usage::from_chat_completions(&one), Usage::from_messages(&other));
+        let silent = Usage::from_messages(&json!({"output_tokens": 1}));
+        assert_eq!((silent.input, silent.cached_input), (None, None));
     }
 }

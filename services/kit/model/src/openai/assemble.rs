@@ -8,15 +8,13 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::assemble::{ARGUMENTS_LIMIT, Assemble, CALLS_LIMIT, CallIds, TEXT_LIMIT, grow, unreadable};
 use crate::error::ModelError;
 use crate::message::ToolCall;
 use crate::provider::{Delta, FinishReason};
 use crate::secret::Secret;
+use crate::sse::SseEvent;
 use crate::usage::Usage;
-
-const TEXT_LIMIT: usize = 8 << 20;
-const ARGUMENTS_LIMIT: usize = 1 << 20;
-const CALLS_LIMIT: usize = 64;
 
 pub(super) struct Assembler {
     calls: Vec<Building>,
@@ -24,8 +22,7 @@ pub(super) struct Assembler {
     finish: Option<FinishReason>,
     usage: Usage,
     done: bool,
-    taken: HashSet<String>,
-    ordinal: usize,
+    ids: CallIds,
     key: Option<Secret>,
 }
 
@@ -80,48 +77,16 @@ impl<'a> Piece<'a> {
 }
 
 impl Assembler {
-    /// `taken` are the call ids of the conversation so far and `ordinal` its number of messages, from which missing ids
-    /// are made.
-    pub(super) fn new(taken: HashSet<String>, ordinal: usize, key: Option<Secret>) -> Self {
+    pub(super) fn new(ids: CallIds, key: Option<Secret>) -> Self {
         Self {
             calls: Vec::new(),
             text_len: 0,
             finish: None,
             usage: Usage::default(),
             done: false,
-            taken,
-            ordinal,
+            ids,
             key,
         }
-    }
-
-    /// Whether the server said that nothing more comes.
-    pub(super) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Whether the answer itself is complete, usage perhaps missing.
-    pub(super) fn has_finish(&self) -> bool {
-        self.finish.is_some()
-    }
-
-    /// Takes the data of one event.
-    pub(super) fn event(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<(), ModelError> {
-        if data.trim() == "[DONE]" {
-            self.done = true;
-            return Ok(());
-        }
-        let chunk: Value = serde_json::from_str(data).map_err(|_| unreadable("an event is not JSON"))?;
-        self.chunk(&chunk, "delta", out)
-    }
-
-    /// Takes an answer that came as one document.
-    pub(super) fn whole(mut self, document: &[u8]) -> Result<Vec<Delta>, ModelError> {
-        let chunk: Value = serde_json::from_slice(document).map_err(|_| unreadable("the document is not JSON"))?;
-        let mut deltas = Vec::new();
-        self.chunk(&chunk, "message", &mut deltas)?;
-        deltas.extend(self.finish()?);
-        Ok(deltas)
     }
 
     fn chunk(&mut self, chunk: &Value, body: &str, out: &mut Vec<Delta>) -> Result<(), ModelError> {
@@ -151,13 +116,7 @@ impl Assembler {
             Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
             _ => return Ok(()),
         };
-        self.text_len += text.len();
-        if self.text_len > TEXT_LIMIT {
-            return Err(ModelError::TooLarge {
-                what: "the text",
-                limit: TEXT_LIMIT,
-            });
-        }
+        grow(&mut self.text_len, text.len(), "the text", TEXT_LIMIT)?;
         if !text.is_empty() {
             out.push(Delta::Text(text));
         }
@@ -239,9 +198,27 @@ impl Assembler {
             Some(candidate)
         }
     }
+}
 
-    /// Ends the answer: all calls, then the finish.
-    pub(super) fn finish(mut self) -> Result<Vec<Delta>, ModelError> {
+impl Assemble for Assembler {
+    fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+        if event.data.trim() == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        let chunk: Value = serde_json::from_str(&event.data).map_err(|_| unreadable("an event is not JSON"))?;
+        self.chunk(&chunk, "delta", out)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn has_finish(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn finish(mut self) -> Result<Vec<Delta>, ModelError> {
         let began = self.text_len > 0 || !self.calls.is_empty();
         let reason = match self.finish {
             Some(reason) => reason,
@@ -256,9 +233,8 @@ impl Assembler {
         }
         let mut deltas = Vec::with_capacity(calls.len() + 1);
         for (position, call) in calls.into_iter().enumerate() {
-            let id = self.unused_id(call.id, position);
             deltas.push(Delta::ToolCall(ToolCall {
-                id,
+                id: self.ids.unused(&call.id, position),
                 name: call.name,
                 arguments: call.arguments,
             }));
@@ -266,23 +242,17 @@ impl Assembler {
         deltas.push(Delta::Finish {
             reason,
             usage: self.usage,
+            native: None,
         });
         Ok(deltas)
     }
 
-    fn unused_id(&mut self, given: String, position: usize) -> String {
-        let base = if given.is_empty() {
-            format!("call_{}_{position}", self.ordinal)
-        } else {
-            given
-        };
-        let mut id = base.clone();
-        let mut suffix = self.ordinal;
-        while !self.taken.insert(id.clone()) {
-            id = format!("{base}_{suffix}");
-            suffix += 1;
-        }
-        id
+    fn whole(mut self, document: &[u8]) -> Result<Vec<Delta>, ModelError> {
+        let chunk: Value = serde_json::from_slice(document).map_err(|_| unreadable("the document is not JSON"))?;
+        let mut deltas = Vec::new();
+        self.chunk(&chunk, "message", &mut deltas)?;
+        deltas.extend(self.finish()?);
+        Ok(deltas)
     }
 }
 
@@ -294,10 +264,6 @@ fn finish_reason(reason: &str) -> FinishReason {
         "content_filter" => FinishReason::Filtered,
         _ => FinishReason::Other,
     }
-}
-
-fn unreadable(what: &str) -> ModelError {
-    ModelError::Unreadable { what: what.to_owned() }
 }
 
 #[cfg(test)]

@@ -10,9 +10,14 @@ fn run(events: &[Value]) -> Result<Vec<Delta>, ModelError> {
 
 fn run_after(taken: &[&str], events: &[Value]) -> Result<Vec<Delta>, ModelError> {
     let taken = taken.iter().map(|id| (*id).to_owned()).collect();
-    let (mut assembler, mut out) = (Assembler::new(taken, 4, None), Vec::new());
+    let (mut assembler, mut out) = (Assembler::new(CallIds::new(taken, 4), None), Vec::new());
     for event in events {
-        assembler.event(&event.to_string(), &mut out)?;
+        let event = SseEvent {
+            event: "message".to_owned(),
+            data: event.to_string(),
+            last_id: String::new(),
+        };
+        assembler.event(&event, &mut out)?;
     }
     out.extend(assembler.finish()?);
     Ok(out)
@@ -129,6 +134,7 @@ fn text_usage_and_finish_come_through() {
         Delta::Finish {
             reason: FinishReason::Length,
             usage,
+            native: None,
         },
     ];
     assert_eq!(run(&events), Ok(expected));
