@@ -57,8 +57,6 @@ async fn crash(shape: Shape, service: &'static str, failpoint: &str) {
     let session = owner.session(Vec::new()).await;
     stack.stop(service).await;
     stack.start_again_with_failpoint(service, &format!("{failpoint}=kill"));
-
-    let owner = stack.owner().await;
     let (text, id) = ("Remember: crashes lose nothing", fresh_id());
     // The connection may break in the middle, or the answer may come before the crash; both are fine.
     let _ = owner.say_as(&session, text, &id).await;

@@ -8,7 +8,7 @@ use steward_proto::agent::v1 as agent;
 use steward_proto::common::v1::Integrity;
 use steward_proto::learning::v1::{ReviewState, review_write};
 use steward_testkit::ModelServer;
-use steward_testkit::{RecordedRequest, Reply, ScriptedCall};
+use steward_testkit::{Reply, ScriptedCall};
 use steward_tests::person::{client_tool, result};
 use steward_tests::{Shape, Stack, script};
 

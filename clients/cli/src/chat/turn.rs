@@ -35,11 +35,16 @@ enum End {
     Calls(Vec<pb::PendingCall>),
 }
 
-/// Where the stream stands.
+/// What was seen and shown of the segment, so that a stream that is taken up again shows nothing twice. A server that was
+/// started again numbers its events anew and gives text in one piece; so events are compared, and text by its characters.
 #[derive(Default)]
 struct Cursor {
-    turn: String,
-    event: u64,
+    seen: Vec<pb::TurnEvent>,
+    /// Events of the present stream that were seen before, in the same order.
+    known: usize,
+    renumbered: bool,
+    printed: String,
+    replayed: String,
     at_line_start: bool,
 }
 
@@ -84,6 +89,7 @@ impl Conversation {
                 }
                 Err(error) => return Err(error.into()),
             };
+            cursor.attach();
             loop {
                 match stream.message().await {
                     Ok(Some(item)) => {
@@ -138,14 +144,45 @@ impl Conversation {
 }
 
 impl Cursor {
-    /// Shows an event once; gives the end when it is one.
-    fn take(&mut self, item: pb::TurnEvent, output: &mut Output) -> anyhow::Result<Option<End>> {
-        if item.event_id <= self.event && item.turn == self.turn {
-            return Ok(None);
+    /// A stream begins, from the first event of the segment.
+    fn attach(&mut self) {
+        self.known = 0;
+        self.renumbered = false;
+        self.replayed.clear();
+    }
+
+    /// Whether the event was seen before; remembers it if not.
+    fn is_known(&mut self, item: &pb::TurnEvent) -> bool {
+        if !self.renumbered && self.known < self.seen.len() {
+            if self.seen[self.known] == *item {
+                self.known += 1;
+                return true;
+            }
+            self.renumbered = true;
         }
-        self.event = item.event_id;
-        self.turn.clone_from(&item.turn);
-        if output.is_json() {
+        if self.renumbered && self.seen.iter().any(|seen| seen.event == item.event) {
+            return true;
+        }
+        self.seen.push(item.clone());
+        self.known = self.seen.len();
+        false
+    }
+
+    /// The part of a text that was not shown yet.
+    fn unseen(&mut self, text: &str) -> String {
+        self.replayed.push_str(text);
+        if self.printed.starts_with(&self.replayed) {
+            return String::new();
+        }
+        let new = self.replayed.strip_prefix(&self.printed).unwrap_or(text).to_owned();
+        self.printed.clone_from(&self.replayed);
+        new
+    }
+
+    /// Shows an event once; gives the end when it is one. An end is never passed over.
+    fn take(&mut self, item: pb::TurnEvent, output: &mut Output) -> anyhow::Result<Option<End>> {
+        let known = self.is_known(&item);
+        if output.is_json() && !known {
             output.item(&item, |_, _| {})?;
         }
         let Some(event) = item.event else { return Ok(None) };
@@ -180,8 +217,16 @@ impl Cursor {
                 self.end_line(output);
                 Err(anyhow!("the turn was stopped"))
             }
+            Event::TextDelta(delta) => {
+                let text = self.unseen(&delta.text);
+                if !output.is_json() && !text.is_empty() {
+                    output.piece(&printable(&text));
+                    self.at_line_start = text.ends_with('\n');
+                }
+                Ok(None)
+            }
             event => {
-                if !output.is_json() {
+                if !output.is_json() && !known {
                     self.show(&event, output);
                 }
                 Ok(None)
@@ -191,10 +236,6 @@ impl Cursor {
 
     fn show(&mut self, event: &Event, output: &mut Output) {
         match event {
-            Event::TextDelta(delta) => {
-                output.piece(&printable(&delta.text));
-                self.at_line_start = delta.text.ends_with('\n');
-            }
             Event::ToolFinished(tool) => {
                 self.end_line(output);
                 let said = if tool.summary.is_empty() {
@@ -222,5 +263,58 @@ impl Cursor {
             output.line("");
         }
         self.at_line_start = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(event_id: u64, text: &str) -> pb::TurnEvent {
+        let event = Some(Event::TextDelta(pb::TextDelta { text: text.to_owned() }));
+        pb::TurnEvent {
+            event_id,
+            turn: "t".to_owned(),
+            event,
+        }
+    }
+
+    fn completed(event_id: u64) -> pb::TurnEvent {
+        let event = Some(Event::Completed(pb::TurnCompleted {
+            text: "Hello there".to_owned(),
+            ..Default::default()
+        }));
+        pb::TurnEvent {
+            event_id,
+            turn: "t".to_owned(),
+            event,
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_taken_up_again_shows_each_character_once() {
+        let mut cursor = Cursor::default();
+        cursor.attach();
+        assert_eq!(cursor.unseen("Hel"), "Hel");
+        cursor.attach();
+        assert_eq!(cursor.unseen("Hel"), "");
+        assert_eq!(cursor.unseen("lo"), "lo");
+        // Started again: the whole text in one piece.
+        cursor.attach();
+        assert_eq!(cursor.unseen("Hello there"), " there");
+    }
+
+    #[test]
+    fn an_end_with_a_lower_number_is_still_an_end() {
+        let (mut cursor, mut output) = (Cursor::default(), Output::new(true));
+        cursor.attach();
+        for id in 1..=5 {
+            assert!(cursor.take(text(id, "Hello "), &mut output).unwrap().is_none());
+        }
+        cursor.attach();
+        assert!(matches!(
+            cursor.take(completed(2), &mut output).unwrap(),
+            Some(End::Completed(_))
+        ));
     }
 }
