@@ -14,6 +14,7 @@ impl Skills {
     /// Takes a skill out of use. One that is archived stays so.
     pub async fn archive_skill(&self, actor: &Actor, name: &str) -> Result<SkillRecord, Error> {
         let wanted = parse_name("name", name)?;
+        let _turn = self.turn(&actor.team, name).await;
         for _ in 0..TRIES {
             let record = self.resolve_resource(actor, &wanted).await?;
             if !record.is_active() {
@@ -32,6 +33,7 @@ impl Skills {
     /// Brings an archived skill back as it was. One in use stays so.
     pub async fn restore_skill(&self, actor: &Actor, name: &str) -> Result<SkillRecord, Error> {
         let wanted = parse_name("name", name)?;
+        let _turn = self.turn(&actor.team, name).await;
         for _ in 0..TRIES {
             let record = self.resolve_resource(actor, &wanted).await?;
             if record.is_active() {
@@ -63,6 +65,7 @@ impl Skills {
     /// Pins or unpins a skill.
     pub async fn pin_skill(&self, actor: &Actor, name: &str, pinned: bool) -> Result<SkillRecord, Error> {
         let wanted = parse_name("name", name)?;
+        let _turn = self.turn(&actor.team, name).await;
         for _ in 0..TRIES {
             let record = self.resolve_resource(actor, &wanted).await?;
             if record.pinned == pinned {
@@ -89,6 +92,7 @@ impl Skills {
     /// Destroys an archived skill with all its revisions (`S-16`). Returns how many there were.
     pub async fn purge_skill(&self, actor: &Actor, name: &str) -> Result<u64, Error> {
         let wanted = parse_name("name", name)?;
+        let _turn = self.turn(&actor.team, name).await;
         for _ in 0..TRIES {
             let record = self.resolve_resource(actor, &wanted).await?;
             let ruling = Self::pass_gates(actor, &record, Action::Purge)?;

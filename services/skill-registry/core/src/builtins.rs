@@ -7,7 +7,7 @@ use steward_base::Origin;
 use steward_base::hash::sha256_hex;
 use steward_base::names::{SkillId, TeamId};
 
-use crate::error::Error;
+use crate::error::{Error, StoreFault};
 use crate::gate::{self, Action, Provenance, Ruling};
 use crate::header;
 use crate::name::Scope;
@@ -53,7 +53,11 @@ impl Skills {
             return Ok(());
         }
         for builtin in BUILTINS {
-            self.seed(team, builtin).await?;
+            match self.seed(team, builtin).await {
+                // What is there can be read all the same; once there is room again, the next call sees to it.
+                Err(Error::Store(StoreFault::Full)) => return Ok(()),
+                seeded => seeded?,
+            }
         }
         self.mark_seeded(team);
         Ok(())

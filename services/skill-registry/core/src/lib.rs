@@ -26,6 +26,7 @@ pub mod skills;
 pub mod store;
 #[cfg(test)]
 mod testing;
+mod turns;
 pub mod view_skill;
 
 pub use actor::Actor;

@@ -1,17 +1,19 @@
 //! The six actions of the `skill_manage` tool, for agents and people alike (`S-10` to `S-16`).
 //!
 //! Everything is decided on one state of the skill and handed to the store as one change that names that state. If
-//! someone else was quicker the whole decision is made anew, so a gate or a limit is never passed on stale grounds.
+//! someone else was quicker the whole decision is made anew, so a gate or a limit of a skill is never passed on stale
+//! grounds. Only how many skills a scope may hold is counted beforehand, and creations at the same instant may pass it.
 
 mod answer;
 mod check;
 mod draft;
+mod request;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
+use steward_base::FieldViolations;
 use steward_base::names::SkillId;
-use steward_base::{FieldViolations, Integrity, Origin};
 
 use crate::actor::Actor;
 use crate::error::Error;
@@ -26,6 +28,7 @@ use crate::store::{Change, CommitError, RequestKey};
 pub(crate) use check::check_result;
 use draft::Draft;
 pub(crate) use draft::missing;
+pub(crate) use request::check_request_id;
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,13 +109,10 @@ pub struct Managed {
     pub approximate: bool,
 }
 
-const MAX_REQUEST_ID_CHARS: usize = 128;
-const MAX_REASON_CHARS: usize = 500;
-
 impl Skills {
     /// Applies one action, wholly or not at all.
     pub async fn manage_skill(&self, actor: &Actor, request: &ManageRequest) -> Result<Managed, Error> {
-        check_fields(request)?;
+        request::check_fields(request)?;
         let key = RequestKey {
             scope: actor.request_scope(),
             id: request.request_id.clone(),
@@ -121,7 +121,16 @@ impl Skills {
         if let Some(first) = self.replay::<Managed>(actor, &key).await? {
             return Ok(first);
         }
-        check_evidence(actor, request.evidence.as_ref())?;
+        match self.manage(actor, request, &key).await {
+            // Sent twice at once, a request finds what it did itself in its way.
+            Err(error) => self.first_answer_or(actor, &key, error).await,
+            managed => managed,
+        }
+    }
+
+    async fn manage(&self, actor: &Actor, request: &ManageRequest, key: &RequestKey) -> Result<Managed, Error> {
+        request::check_evidence(actor, request.evidence.as_ref())?;
+        let _turn = self.turn(&actor.team, &request.skill).await;
         for _ in 0..TRIES {
             let (mut change, managed) = match &request.action {
                 Manage::Create {
@@ -137,7 +146,7 @@ impl Skills {
             change.answer = Some((key.clone(), answer::encode(&managed)?));
             match self.store.commit(change).await {
                 Ok(()) => return Ok(managed),
-                Err(CommitError::Answered(first)) => return read_answer(&first, &key),
+                Err(CommitError::Answered(first)) => return read_answer(&first, key),
                 Err(error) => {
                     if let Some(error) = commit_error(error, actor, &managed.skill.full_name()) {
                         return Err(error);
@@ -366,7 +375,9 @@ impl Skills {
         }
     }
 
+    /// Credentials are kept of nobody (D-12); the rest of the guard is for agents, where it is on (`S-14`).
     fn screen(&self, actor: &Actor, before: &Files, after: &Files) -> Result<(), Error> {
+        screen::secrets(before, after)?;
         let is_screened = actor.is_agent && self.settings.guard_agent_created;
         if is_screened {
             screen::writing(actor.origin, before, after)
@@ -415,51 +426,4 @@ fn place(actor: &Actor, name: &str, category: &str, in_team: bool) -> Result<(Sk
 /// A revision as people and models read it.
 pub(crate) fn short(revision: &str) -> String {
     revision.chars().take(12).collect()
-}
-
-fn check_fields(request: &ManageRequest) -> Result<(), Error> {
-    let mut violations = FieldViolations::new();
-    check_request_id(&mut violations, &request.request_id);
-    if request.skill.trim().is_empty() {
-        violations.add("skill", "must name the skill");
-    }
-    if request.reason.chars().count() > MAX_REASON_CHARS {
-        violations.add("reason", format!("must have at most {MAX_REASON_CHARS} characters"));
-    }
-    draft::check_fields(&mut violations, &request.action);
-    Ok(violations.into_result()?)
-}
-
-pub(crate) fn check_request_id(violations: &mut FieldViolations, id: &str) {
-    if id.is_empty() || id.chars().count() > MAX_REQUEST_ID_CHARS {
-        violations.add(
-            "request_id",
-            format!("must have 1 to {MAX_REQUEST_ID_CHARS} characters"),
-        );
-    }
-}
-
-/// A review cites spans of the session that it looks at, and they are not outsiders' words alone (`L-6`).
-fn check_evidence(actor: &Actor, evidence: Option<&Evidence>) -> Result<(), Error> {
-    let is_trusted = |evidence: &Evidence| evidence.integrity.is_some_and(|level| level >= Integrity::Workspace);
-    match (actor.origin, evidence) {
-        (Origin::Review, None) => Err(Error::EvidenceRequired),
-        (Origin::Review, Some(evidence)) => {
-            let own_session = actor
-                .session
-                .as_ref()
-                .map(|session| format!("teams/{}/sessions/{session}", actor.team));
-            let is_own = own_session.is_none_or(|own| own == evidence.session);
-            if evidence.spans.is_empty() || !is_own {
-                return Err(Error::EvidenceRequired);
-            }
-            if is_trusted(evidence) {
-                Ok(())
-            } else {
-                Err(Error::EvidenceUntrusted)
-            }
-        }
-        (Origin::Curation, Some(evidence)) if !is_trusted(evidence) => Err(Error::EvidenceUntrusted),
-        _ => Ok(()),
-    }
 }

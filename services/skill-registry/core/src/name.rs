@@ -8,6 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use steward_base::names::{NameError, SkillId, TeamId, UserId};
 
+use crate::path;
+
 /// Where a skill lives, nearest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,7 +70,8 @@ const MAX_CATEGORY_PARTS: usize = 3;
 /// Why a text is not a category.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "must be up to {MAX_CATEGORY_PARTS} parts joined by `/`, each of lower-case letters, digits and single hyphens"
+    "must be up to {MAX_CATEGORY_PARTS} parts joined by `/`, each of lower-case letters, digits and single hyphens, and \
+     none that a system keeps for itself"
 )]
 pub struct CategoryError;
 
@@ -79,7 +82,9 @@ impl Category {
             return Ok(Self::default());
         }
         let parts = text.split('/').collect::<Vec<_>>();
-        let all_ids = parts.iter().all(|part| SkillId::parse(*part).is_ok());
+        let all_ids = parts
+            .iter()
+            .all(|part| SkillId::parse(*part).is_ok() && !path::is_reserved(part));
         if all_ids && parts.len() <= MAX_CATEGORY_PARTS {
             Ok(Self(text.to_owned()))
         } else {
@@ -294,7 +299,7 @@ mod tests {
         for bad in ["../other", "", "/tmp/x", "a//b", "A", "a b", "a\\b", "a/b/c/d/e/f"] {
             assert!(Reference::parse(bad).is_err(), "{bad:?} was accepted");
         }
-        for bad in ["../x", "/tmp/x", "a/", "a/b/c/d", "Ops"] {
+        for bad in ["../x", "/tmp/x", "a/", "a/b/c/d", "Ops", "con", "ops/com1"] {
             assert!(Category::parse(bad).is_err(), "{bad:?} was accepted");
         }
         assert_eq!(Category::parse("home/tools").unwrap().as_str(), "home/tools");

@@ -83,6 +83,9 @@ pub fn apply(text: &str, wanted: Replacement<'_>) -> Result<Patched, Refusal> {
         let overlapping = !wanted.all && !patched.approximate && occurs_again(text, &old);
         if overlapping {
             Err(Refusal::Ambiguous(places(text, &all_starts(text, &old))))
+        } else if patched.text == text {
+            // Old and new may differ in line ends or surrounding white space only.
+            Err(Refusal::NoChange)
         } else {
             Ok(patched)
         }

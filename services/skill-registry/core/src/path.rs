@@ -17,6 +17,8 @@ pub const SUPPORT_FOLDERS: [&str; 4] = ["references", "templates", "scripts", "a
 
 const MAX_PATH_CHARS: usize = 240;
 const MAX_SEGMENTS: usize = 8;
+/// What common file systems take for one name.
+const MAX_SEGMENT_BYTES: usize = 255;
 
 /// Why a text is not a path inside a skill. Says what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -116,9 +118,15 @@ impl SkillPath {
     }
 }
 
-/// What a file system that ignores case and composes characters takes the path for.
+/// What a file system that ignores case and composes characters takes the path for: upper case first, since some letters
+/// that are one there have but one capital.
 fn folded(path: &str) -> String {
-    path.nfc().flat_map(char::to_lowercase).collect()
+    let lower: String = path
+        .nfd()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .collect();
+    lower.nfc().collect()
 }
 
 fn is_below(path: &str, folder: &str) -> bool {
@@ -131,26 +139,36 @@ fn has_drive(text: &str) -> bool {
 }
 
 fn is_refused(character: char) -> bool {
-    let has_meaning = matches!(character, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '\0');
     let is_invisible = matches!(character,
         '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-    // Full-width and look-alike separators: a later normalisation would turn them into the real ones.
+    // Look-alikes of separators, and whatever a later normalisation would turn into something with a meaning.
     let looks_like_separator = matches!(
         character,
-        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{ff0f}' | '\u{ff3c}' | '\u{ff0e}' | '\u{2024}'
+        '\u{2044}' | '\u{2215}' | '\u{2216}' | '\u{29f8}' | '\u{29f9}'
     );
-    has_meaning || is_invisible || looks_like_separator || character.is_control()
+    let becomes = |plain: char| matches!(plain, '/' | '.' | '~') || has_a_meaning(plain);
+    let hides_meaning = !character.is_ascii() && std::iter::once(character).nfkc().any(becomes);
+    has_a_meaning(character) || is_invisible || looks_like_separator || hides_meaning || character.is_control()
 }
 
-fn is_reserved(segment: &str) -> bool {
-    if segment.ends_with(['.', ' ']) || segment.starts_with(' ') || segment.eq_ignore_ascii_case(".git") {
+const fn has_a_meaning(character: char) -> bool {
+    matches!(character, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '\0')
+}
+
+/// Whether some system cannot have a file or folder of this name, or takes it for another.
+pub(crate) fn is_reserved(segment: &str) -> bool {
+    let is_padded = segment.ends_with(['.', ' ']) || segment.starts_with(' ');
+    let is_git = segment.eq_ignore_ascii_case(".git") || segment.eq_ignore_ascii_case("git~1");
+    if is_padded || is_git || segment.len() > MAX_SEGMENT_BYTES {
         return true;
     }
+    // Some systems take a raised digit for a plain one.
+    let segment: String = segment.nfkc().collect();
     let stem = segment
         .split('.')
         .next()
-        .unwrap_or(segment)
+        .unwrap_or_default()
         .trim_end()
         .to_ascii_lowercase();
     let numbered = |prefix: &str| {
@@ -218,6 +236,19 @@ mod tests {
             "references/con.txt",
             "references/LPT1",
             "references/trailing.",
+            "references/trailing. ",
+            "references/\u{2025}/a",
+            "references/\u{2026}",
+            "references\u{2216}a",
+            "references/a\u{ff1a}b",
+            "references/\u{2100}",
+            "references/a\u{ff5c}b",
+            "references/com\u{b9}.txt",
+            "references/\u{ff43}\u{ff4f}\u{ff4e}",
+            "references/NUL.tar.gz",
+            "references/GIT~1/config",
+            "references/a\u{85}b",
+            "references/a\u{202e}dm.b",
             "references/ a",
             ".git/config",
             "",
@@ -225,6 +256,17 @@ mod tests {
         ] {
             assert!(SkillPath::parse_support(bad).is_err(), "{bad:?} was accepted");
         }
+    }
+
+    #[test]
+    fn a_name_is_no_longer_than_a_file_system_takes() {
+        let of = |count: usize| format!("references/{}", "\u{8bb0}".repeat(count));
+        assert!(SkillPath::parse_support(&of(85)).is_ok());
+        assert!(matches!(SkillPath::parse_support(&of(86)), Err(PathError::Reserved(_))));
+        assert_eq!(
+            SkillPath::parse_support(&format!("references/{}", "a/".repeat(300))),
+            Err(PathError::TooLong)
+        );
     }
 
     #[test]
@@ -242,6 +284,9 @@ mod tests {
         assert!(path("references/A.md").collides_with(&path("references/a.md")));
         assert!(path("references/\u{e9}.md").collides_with(&path("references/e\u{301}.md")));
         assert!(path("references/a").collides_with(&path("references/a/b.md")));
+        assert!(path("references/stra\u{df}e").collides_with(&path("references/STRASSE")));
+        assert!(path("references/\u{17f}").collides_with(&path("references/S")));
+        assert!(path("references/\u{212a}").collides_with(&path("references/k")));
         assert!(!path("references/a").collides_with(&path("references/ab")));
         assert!(!path("references/a").collides_with(&path("references/a")));
     }

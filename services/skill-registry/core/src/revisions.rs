@@ -10,6 +10,7 @@ use crate::actor::Actor;
 use crate::error::Error;
 use crate::gate::Action;
 use crate::manage_skill::{Managed, check_request_id, check_result, short};
+use crate::name::SkillName;
 use crate::path::SkillPath;
 use crate::record::{Files, NewRevision, Revision, SkillRecord};
 use crate::skills::{Skills, TRIES, commit_error, parse_name, read_answer, too_busy};
@@ -99,8 +100,23 @@ impl Skills {
         if let Some(first) = self.replay::<Managed>(actor, &key).await? {
             return Ok(first.skill);
         }
+        match self.restore(actor, request, &wanted, &key).await {
+            // Sent twice at once, a request finds what it did itself in its way.
+            Err(error) => Ok(self.first_answer_or::<Managed>(actor, &key, error).await?.skill),
+            restored => restored,
+        }
+    }
+
+    async fn restore(
+        &self,
+        actor: &Actor,
+        request: &RestoreRequest,
+        wanted: &SkillName,
+        key: &RequestKey,
+    ) -> Result<SkillRecord, Error> {
+        let _turn = self.turn(&actor.team, &request.name).await;
         for _ in 0..TRIES {
-            let record = self.resolve_resource(actor, &wanted).await?;
+            let record = self.resolve_resource(actor, wanted).await?;
             if !record.is_active() {
                 return Err(Error::Archived {
                     skill: record.full_name(),
@@ -108,10 +124,10 @@ impl Skills {
             }
             Self::pass_gates(actor, &record, Action::RestoreRevision)?;
             self.check_read(actor, &record, &request.base_revision).await?;
-            let (change, next) = self.revival(actor, &record, request, &key).await?;
+            let (change, next) = self.revival(actor, &record, request, key).await?;
             match self.store.commit(change).await {
                 Ok(()) => return Ok(next),
-                Err(CommitError::Answered(first)) => return Ok(read_answer::<Managed>(&first, &key)?.skill),
+                Err(CommitError::Answered(first)) => return Ok(read_answer::<Managed>(&first, key)?.skill),
                 Err(error) => {
                     if let Some(error) = commit_error(error, actor, &record.full_name()) {
                         return Err(error);

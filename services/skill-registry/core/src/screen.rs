@@ -5,6 +5,7 @@ use steward_base::Origin;
 use steward_guard::{Category, Scope, Severity, secrets, unicode};
 
 use crate::error::Error;
+use crate::path::SkillPath;
 use crate::record::Files;
 
 /// The category for which a description must not reach a prompt. Invisible characters are no reason: they are left out.
@@ -26,11 +27,46 @@ pub fn is_invisible(character: char) -> bool {
     !unicode::check(character.encode_utf8(&mut buffer)).is_empty()
 }
 
-/// Refuses what an agent must not write into a skill. Only files that differ from `before` are looked at, so that an
-/// old text never stands in the way of a new one.
-///
-/// Credentials are never persisted. What a learner writes will be believed later and is judged strictly; in the
-/// foreground a person is present, and only what would do harm is refused.
+/// Whether a text holds a credential.
+pub fn has_secret(text: &str) -> bool {
+    !secrets::find(text).is_empty()
+}
+
+/// The texts of the files that differ from `before`, with what stood there: an old text never stands in the way of a new
+/// one.
+fn changed<'a>(before: &'a Files, after: &'a Files) -> impl Iterator<Item = (&'a SkillPath, &'a str, &'a str)> {
+    let text = |bytes: &'a Vec<u8>| std::str::from_utf8(bytes).ok();
+    after
+        .iter()
+        .filter(|(path, bytes)| before.get(*path) != Some(*bytes))
+        .filter_map(move |(path, bytes)| Some((path, before.get(path).and_then(text).unwrap_or(""), text(bytes)?)))
+}
+
+fn blocked(path: &SkillPath, category: Category, excerpt: String) -> Error {
+    Error::ContentBlocked {
+        path: path.to_string(),
+        category: category.to_string(),
+        excerpt,
+    }
+}
+
+/// Refuses a credential that is new in a file, whoever writes: they are never persisted (D-12).
+pub fn secrets(before: &Files, after: &Files) -> Result<(), Error> {
+    for (path, old, new) in changed(before, after) {
+        for secret in secrets::find(new) {
+            let is_old = new
+                .get(secret.start..secret.end)
+                .is_some_and(|secret| old.contains(secret));
+            if !is_old {
+                return Err(blocked(path, secret.category, String::new()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what an agent must not write into a skill. What a learner writes will be believed later and is judged
+/// strictly; in the foreground a person is present, and only what would do harm is refused.
 pub fn writing(origin: Origin, before: &Files, after: &Files) -> Result<(), Error> {
     let is_learner = matches!(origin, Origin::Review | Origin::Curation);
     let (scope, least) = if is_learner {
@@ -38,31 +74,13 @@ pub fn writing(origin: Origin, before: &Files, after: &Files) -> Result<(), Erro
     } else {
         (Scope::Context, Severity::High)
     };
-    for (path, bytes) in after.iter().filter(|(path, bytes)| before.get(*path) != Some(*bytes)) {
-        let Ok(text) = std::str::from_utf8(bytes) else { continue };
-        let old = before
-            .get(path)
-            .and_then(|old| std::str::from_utf8(old).ok())
-            .unwrap_or("");
-        let blocked = |category: Category, excerpt: String| Error::ContentBlocked {
-            path: path.to_string(),
-            category: category.to_string(),
-            excerpt,
-        };
-        for secret in secrets::find(text) {
-            let is_new = text
-                .get(secret.start..secret.end)
-                .is_none_or(|secret| !old.contains(secret));
-            if is_new {
-                return Err(blocked(secret.category, String::new()));
-            }
-        }
+    for (path, old, new) in changed(before, after) {
         // A byte-order mark belongs to the file's form and not to its text.
-        let visible = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let visible = new.strip_prefix('\u{feff}').unwrap_or(new);
         for finding in steward_guard::check(visible, scope) {
             let excerpt = visible.get(finding.start..finding.end).unwrap_or("");
             if finding.severity >= least && !old.contains(excerpt) {
-                return Err(blocked(finding.category, excerpt.chars().take(80).collect()));
+                return Err(blocked(path, finding.category, excerpt.chars().take(80).collect()));
             }
         }
     }
@@ -72,7 +90,6 @@ pub fn writing(origin: Origin, before: &Files, after: &Files) -> Result<(), Erro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::SkillPath;
 
     fn files(text: &str) -> Files {
         Files::from([(SkillPath::skill_md(), text.as_bytes().to_vec())])
@@ -82,12 +99,13 @@ mod tests {
     fn a_credential_is_never_persisted_and_never_repeated() {
         let token = format!("ghp_{}", "a1B2".repeat(9));
         let text = format!("use the token {token} here");
-        for origin in [Origin::Review, Origin::Foreground] {
-            let Err(error) = writing(origin, &Files::new(), &files(&text)) else {
-                panic!("{origin} was let through")
-            };
-            assert!(!error.to_string().contains(&token), "{error}");
-        }
+        let error = secrets(&Files::new(), &files(&text)).unwrap_err();
+        assert!(!error.to_string().contains(&token), "{error}");
+        assert!(
+            secrets(&files(&text), &files(&format!("{text}!"))).is_ok(),
+            "what is there may be mended"
+        );
+        assert!(has_secret(&text) && !has_secret("use the token of your account"));
     }
 
     #[test]

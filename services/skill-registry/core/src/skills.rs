@@ -14,10 +14,11 @@ use crate::error::Error;
 use crate::gate::{self, Action, Gate, Ruling};
 use crate::header;
 use crate::name::{self, Reference, Scope, SkillName};
-use crate::path::SkillPath;
+use crate::path::{self, SkillPath};
 use crate::record::{Files, Found, HeaderState, Revision, SkillRecord};
 use crate::settings::Settings;
 use crate::store::{Change, CommitError, FirstAnswer, RequestKey, SkillStore};
+use crate::turns::{Turn, Turns};
 
 /// The registry. Clones of its parts are shared; one per process.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub struct Skills {
     pub(crate) settings: Settings,
     /// Teams whose builtins were looked at since the start.
     seeded: Mutex<BTreeSet<TeamId>>,
+    turns: Turns,
 }
 
 /// How often a change is tried anew when someone else was quicker and the caller did not say what it rests on.
@@ -42,7 +44,13 @@ impl Skills {
             ids,
             settings,
             seeded: Mutex::default(),
+            turns: Turns::new(),
         }
+    }
+
+    /// Waits until the others who write to the skill that `text` names are done.
+    pub(crate) async fn turn(&self, team: &TeamId, text: &str) -> Turn<'_> {
+        self.turns.take(team, text).await
     }
 
     pub(crate) fn is_seeded(&self, team: &TeamId) -> bool {
@@ -112,16 +120,18 @@ impl Skills {
         .ok_or_else(missing)?
     }
 
+    /// The newest revision of a skill.
+    pub(crate) async fn newest(&self, record: &SkillRecord) -> Result<Revision, Error> {
+        let revision = self.store.revision(&record.team, &record.uid, &record.revision).await?;
+        revision.ok_or_else(|| Error::RecordDamaged {
+            skill: record.full_name(),
+            problem: format!("its newest revision {} is missing", record.revision),
+        })
+    }
+
     /// The newest revision of a skill with its files.
     pub(crate) async fn load(&self, record: &SkillRecord) -> Result<(Revision, Files), Error> {
-        let revision = self.store.revision(&record.team, &record.uid, &record.revision).await?;
-        let Some(revision) = revision else {
-            let problem = format!("its newest revision {} is missing", record.revision);
-            return Err(Error::RecordDamaged {
-                skill: record.full_name(),
-                problem,
-            });
-        };
+        let revision = self.newest(record).await?;
         let files = self.store.files(&record.team, &revision).await?;
         Ok((revision, files))
     }
@@ -171,6 +181,16 @@ impl Skills {
     ) -> Result<Option<T>, Error> {
         let first = self.store.first_answer(&actor.team, &key.scope, &key.id).await?;
         first.map(|first| read_answer(&first, key)).transpose()
+    }
+
+    /// What was answered to the request meanwhile; `error` if nothing was.
+    pub(crate) async fn first_answer_or<T: serde::de::DeserializeOwned>(
+        &self,
+        actor: &Actor,
+        key: &RequestKey,
+        error: Error,
+    ) -> Result<T, Error> {
+        self.replay(actor, key).await?.ok_or(error)
     }
 }
 
@@ -358,5 +378,9 @@ impl Change {
 
 /// Parses the name of a skill that shall be made.
 pub(crate) fn parse_new_name(text: &str) -> Result<SkillId, String> {
-    SkillId::parse(text.trim()).map_err(|problem| problem.to_string())
+    let name = SkillId::parse(text.trim()).map_err(|problem| problem.to_string())?;
+    if path::is_reserved(name.as_str()) {
+        return Err("must not be a name that some systems keep for themselves".to_owned());
+    }
+    Ok(name)
 }

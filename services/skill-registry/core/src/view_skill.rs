@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use steward_base::FieldViolations;
 
 use crate::actor::Actor;
-use crate::error::Error;
+use crate::error::{Error, StoreFault};
 use crate::manage_skill::short;
 use crate::path::SkillPath;
-use crate::record::{FileEntry, SkillRecord};
+use crate::record::{FileEntry, Revision, SkillRecord};
 use crate::skills::Skills;
 use crate::store::View;
 
@@ -39,11 +39,9 @@ impl Skills {
         };
         let wanted = wanted.map_err(|problem| FieldViolations::one("path", problem.to_string()))?;
         let record = self.resolve_active(actor, skill).await?;
-        let (revision, files) = self.load(&record).await?;
-        let bytes = files
-            .get(&wanted)
-            .ok_or_else(|| crate::manage_skill::missing(&record, &files, &wanted))?;
-        let text = std::str::from_utf8(bytes).ok();
+        let revision = self.newest(&record).await?;
+        let bytes = self.file(&record, &revision, &wanted).await?;
+        let text = std::str::from_utf8(&bytes).ok();
         let listed = if path.is_empty() { revision.files } else { Vec::new() };
         let viewed = Viewed {
             tool_text: tool_text(&record, &wanted, text, bytes.len(), &listed),
@@ -52,7 +50,8 @@ impl Skills {
             binary: text.is_none(),
             skill: record,
         };
-        self.store
+        let counted = self
+            .store
             .record_view(View {
                 team: actor.team.clone(),
                 uid: viewed.skill.uid.clone(),
@@ -61,8 +60,27 @@ impl Skills {
                 is_use: actor.is_use(),
                 at: self.clock.now(),
             })
-            .await?;
-        Ok(viewed)
+            .await;
+        match counted {
+            // What is there can be read when nothing more can be written.
+            Ok(()) | Err(StoreFault::Full) => Ok(viewed),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// The bytes of one file; damage to another one does not matter to it.
+    async fn file(&self, record: &SkillRecord, revision: &Revision, path: &SkillPath) -> Result<Vec<u8>, Error> {
+        let entry = revision.files.iter().find(|entry| entry.path == *path);
+        let Some(entry) = entry else {
+            let files = revision.files.iter().map(|entry| &entry.path);
+            return Err(crate::manage_skill::missing(record, files, path));
+        };
+        let only = Revision {
+            files: vec![entry.clone()],
+            ..revision.clone()
+        };
+        let files = self.store.files(&record.team, &only).await?;
+        Ok(files.into_values().next().unwrap_or_default())
     }
 }
 

@@ -70,6 +70,20 @@ fn fault(operation: &'static str, error: StoreError) -> StoreFault {
     }
 }
 
+/// Changes the file of a stopped service, as an operator could.
+#[cfg(test)]
+pub(crate) async fn by_hand(file: &Path, statements: &[&'static str]) {
+    use sqlx::{ConnectOptions as _, Connection as _};
+    let options = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(file)
+        .foreign_keys(false);
+    let mut connection = options.connect().await.unwrap();
+    for statement in statements {
+        sqlx::query(*statement).execute(&mut connection).await.unwrap();
+    }
+    connection.close().await.unwrap();
+}
+
 #[async_trait]
 impl SkillStore for SqliteSkillStore {
     async fn first_answer(&self, team: &TeamId, scope: &str, id: &str) -> Result<Option<FirstAnswer>, StoreFault> {

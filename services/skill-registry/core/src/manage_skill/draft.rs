@@ -83,7 +83,7 @@ pub(super) fn draw(record: &SkillRecord, before: &Files, action: &Manage) -> Res
         }
         Manage::Patch { path, old, new, all } => {
             let path = patch_path(path).map_err(|problem| FieldViolations::one("patch.path", problem.to_string()))?;
-            let bytes = before.get(&path).ok_or_else(|| missing(record, before, &path))?;
+            let bytes = before.get(&path).ok_or_else(|| missing(record, before.keys(), &path))?;
             let Ok(text) = std::str::from_utf8(bytes) else {
                 return Err(FieldViolations::one("patch.path", "is not a text file; write it anew instead").into());
             };
@@ -107,7 +107,7 @@ pub(super) fn draw(record: &SkillRecord, before: &Files, action: &Manage) -> Res
         Manage::RemoveFile { path } => {
             let path = support("remove_file.path", path)?;
             if draft.files.remove(&path).is_none() {
-                return Err(missing(record, before, &path));
+                return Err(missing(record, before.keys(), &path));
             }
             draft.note = format!("{path} removed");
         }
@@ -121,8 +121,8 @@ fn support(field: &str, path: &str) -> Result<SkillPath, Error> {
 }
 
 /// There is no such file; says which there are.
-pub(crate) fn missing(record: &SkillRecord, files: &Files, path: &SkillPath) -> Error {
-    let files = crate::skills::shorten(files.keys().map(SkillPath::to_string).collect());
+pub(crate) fn missing<'a>(record: &SkillRecord, files: impl Iterator<Item = &'a SkillPath>, path: &SkillPath) -> Error {
+    let files = crate::skills::shorten(files.map(SkillPath::to_string).collect());
     Error::FileNotFound {
         skill: record.full_name(),
         path: path.clone(),

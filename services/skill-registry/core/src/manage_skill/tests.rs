@@ -7,7 +7,7 @@ mod history;
 use std::sync::Arc;
 
 use steward_base::names::{TeamId, UserId};
-use steward_base::{Fault, JobRef, Role};
+use steward_base::{Fault, Integrity, JobRef, Origin, Role};
 use steward_testkit::{MockClock, SeqIds};
 
 use super::*;

@@ -50,6 +50,14 @@ fn an_empty_or_unchanged_text_is_invalid() {
     assert_eq!(apply(BODY, one("limit", "limit")), Err(Refusal::NoChange));
 }
 
+/// D-13: what would change nothing is no patch, also where the two texts differ only in what is kept as the file has it.
+#[test]
+fn a_patch_that_would_change_nothing_is_refused() {
+    assert_eq!(apply("a\r\nb\r\n", one("a\nb", "a\r\nb")), Err(Refusal::NoChange));
+    assert_eq!(apply("a  b", one("a b", "a  b")), Err(Refusal::NoChange));
+    assert_eq!(apply("x y", one(" x y", "x y")), Err(Refusal::NoChange));
+}
+
 #[test]
 fn white_space_may_differ_at_a_single_place_and_the_answer_says_so() {
     let patched = apply(BODY, one("retry  limit 2", "retry limit 3")).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steward_base::names::{SessionId, TeamId, UserId};
-use steward_base::{Clock as _, ErrorKind, JobRef, Role};
+use steward_base::{Clock as _, ErrorKind, JobRef, Origin, Role};
 use steward_client::{ClientError, Credentials, SkillClient};
 use steward_grpc::{Auth, Built, Claims, Revocations, TokenSigner};
 use steward_proto::common::v1 as common;
@@ -16,32 +16,50 @@ use steward_testkit::{MockClock, SeqIds, TempDir};
 
 use crate::{Config, Deps, build};
 
+mod gates;
+mod hostile;
+
 struct Rig {
     built: Built,
+    boot: Boot,
     signer: TokenSigner,
     clock: MockClock,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 async fn rig() -> Rig {
-    let folder = TempDir::new("skill-rpc");
-    let clock = MockClock::default();
-    let boot = Boot::new(folder.path())
-        .with_clock(Arc::new(clock.clone()))
-        .with_ids(Arc::new(SeqIds::new()));
+    let (folder, clock) = (TempDir::new("skill-rpc"), MockClock::default());
     let signer = TokenSigner::generate().unwrap();
-    let revocations = Revocations::in_memory(Arc::new(clock.clone()));
-    let auth = Arc::new(Auth::new(signer.public_keys(), revocations, Arc::new(clock.clone())));
-    let built = build(Config::default(), Deps { auth }, &boot).await.unwrap();
+    let (boot, built) = start(folder.path(), &clock, &signer, 0).await;
     Rig {
         built,
+        boot,
         signer,
         clock,
-        _folder: folder,
+        folder,
     }
 }
 
+async fn start(folder: &std::path::Path, clock: &MockClock, signer: &TokenSigner, ids: u16) -> (Boot, Built) {
+    let boot = Boot::new(folder)
+        .with_clock(Arc::new(clock.clone()))
+        .with_ids(Arc::new(SeqIds::for_source(ids)));
+    let revocations = Revocations::in_memory(Arc::new(clock.clone()));
+    let auth = Arc::new(Auth::new(signer.public_keys(), revocations, Arc::new(clock.clone())));
+    let built = build(Config::default(), Deps { auth }, &boot).await.unwrap();
+    (boot, built)
+}
+
 impl Rig {
+    /// Stops the service, changes its file as an operator could, and starts it again.
+    async fn edited_by_hand(self, statements: &[&'static str]) -> Self {
+        drop(self.built);
+        self.boot.tasks.shutdown(Duration::from_secs(30)).await;
+        crate::sqlite::by_hand(&self.folder.path().join("skills/skills.db"), statements).await;
+        let (boot, built) = start(self.folder.path(), &self.clock, &self.signer, 1).await;
+        Self { built, boot, ..self }
+    }
+
     fn client(&self, claims: &Claims) -> SkillClient {
         let token = self.signer.sign(claims).unwrap();
         SkillClient::new(self.built.local_client()).with_credentials(Credentials::token(&token).unwrap())
@@ -74,6 +92,10 @@ impl Rig {
     }
 
     fn review(&self, fence: u64) -> SkillClient {
+        self.job(Origin::Review, fence)
+    }
+
+    fn job(&self, origin: Origin, fence: u64) -> SkillClient {
         let job = JobRef {
             id: "j1".to_owned(),
             fence,
@@ -81,7 +103,7 @@ impl Rig {
         let session = SessionId::parse("s1").ok();
         let tools = caps(&["skill_view", "skill_manage", "skills_list"]);
         let claims = self.claims("red", "ann", Role::Admin);
-        self.client(&claims.for_job(job, steward_base::Origin::Review, session, tools))
+        self.client(&claims.for_job(job, origin, session, tools))
     }
 }
 

@@ -179,3 +179,50 @@ async fn a_row_that_cannot_be_read_is_broken_and_hides_nothing() {
         "{error}"
     );
 }
+
+/// D-10: a full disk refuses what is new and shows what is there.
+#[tokio::test]
+async fn a_full_disk_refuses_writes_and_still_shows_skills() {
+    let folder = TempDir::new("skill-full");
+    let store = open(&folder, "skills.db").await;
+    let all = skills(&store);
+    all.manage_skill(&person(), &request("r1", "one", create("one")))
+        .await
+        .unwrap();
+    let limited = store.sqlite.write(|connection| {
+        Box::pin(async move {
+            // SQLite never sets it below the present size, which is what a full disk is.
+            sqlx::query("PRAGMA max_page_count = 1").execute(connection).await?;
+            Ok::<_, StoreError>(())
+        })
+    });
+    limited.await.unwrap();
+    let large = Manage::WriteFile {
+        path: "references/large.md".to_owned(),
+        content: "x".repeat(500_000),
+    };
+    let error = all
+        .manage_skill(&person(), &request("r2", "one", large))
+        .await
+        .unwrap_err();
+    let is_full = matches!(error, steward_skill_core::Error::Store(StoreFault::Full));
+    assert!(is_full, "{error}");
+    // Looks of ever new sessions need room as well, and there is none for them.
+    for session in 0..200 {
+        let actor = Actor {
+            session: Some(format!("{}{session}", "s".repeat(200))),
+            is_agent: true,
+            ..person()
+        };
+        let viewed = all.view_skill(&actor, "one", "").await.unwrap();
+        assert!(viewed.content.ends_with("Steps.\n"));
+    }
+    let other = Actor {
+        team: TeamId::parse("blue").unwrap(),
+        ..person()
+    };
+    let index = all
+        .get_index(&other, &steward_skill_core::index::Filter::default())
+        .await;
+    assert!(index.is_ok(), "{index:?}");
+}

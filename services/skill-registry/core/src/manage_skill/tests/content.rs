@@ -217,3 +217,148 @@ async fn damaged_bytes_are_noticed_and_not_shown() {
         "DATA_DAMAGED"
     );
 }
+
+#[tokio::test]
+async fn a_damaged_file_hides_no_other_of_its_skill() {
+    let rig = rig();
+    rig.made_by(&person(), "mine").await;
+    for (path, content) in [("references/bad.md", "bad"), ("references/good.md", "good")] {
+        rig.manage(&person(), "mine", write_file(path, content)).await.unwrap();
+    }
+    let skill = rig.skills.resolve_active(&person(), "mine").await.unwrap();
+    let revision = rig.skills.load(&skill).await.unwrap().0;
+    let bad = revision
+        .files
+        .iter()
+        .find(|file| file.path.as_str() == "references/bad.md")
+        .unwrap();
+    rig.store.damage_blob(&skill.team, &bad.sha256);
+    assert!(rig.text("mine").await.contains("Steps."));
+    let good = rig
+        .skills
+        .view_skill(&person(), "mine", "references/good.md")
+        .await
+        .unwrap();
+    assert_eq!((good.content.as_str(), good.files.len()), ("good", 0));
+    assert_eq!(
+        reason(rig.skills.view_skill(&person(), "mine", "references/bad.md").await),
+        "DATA_DAMAGED"
+    );
+    assert_eq!(
+        reason(rig.manage(&person(), "mine", patch("Steps.", "x")).await),
+        "DATA_DAMAGED",
+        "a change rests on all files"
+    );
+}
+
+/// `SKILL.md` files and patches of the skill `mine`, none of which leaves a valid skill of that name.
+fn tricks() -> Vec<(&'static str, Manage)> {
+    let whole = |head: &str, body: &str| Manage::Edit {
+        content: format!("{head}{body}"),
+    };
+    let bomb = (0..20).fold("a0: &a0 [x]\n".to_owned(), |text, at| {
+        format!("{text}a{}: &a{} [*a{at}, *a{at}]\n", at + 1, at + 1)
+    });
+    let deep = format!("x: {}{}\n", "[".repeat(5_000), "]".repeat(5_000));
+    vec![
+        ("another name", whole("---\nname: other\ndescription: d\n---\n", "b")),
+        (
+            "a name in capitals",
+            whole("---\nname: Mine\ndescription: d\n---\n", "b"),
+        ),
+        (
+            "a name behind a mark",
+            whole("---\nname: \u{feff}mine\ndescription: d\n---\n", "b"),
+        ),
+        (
+            "two names",
+            whole("---\nname: mine\nname: mine\ndescription: d\n---\n", "b"),
+        ),
+        (
+            "a quoted twin",
+            whole("---\nname: mine\n\"name\": mine\ndescription: d\n---\n", "b"),
+        ),
+        (
+            "a rule in quotes",
+            whole("---\nname: mine\ndescription: \"a\n---\nb\"\n---\n", "b"),
+        ),
+        (
+            "two documents",
+            whole("---\nname: mine\ndescription: d\n...\nname: other\n---\n", "b"),
+        ),
+        (
+            "a list of names",
+            whole("---\nname: [mine]\ndescription: d\n---\n", "b"),
+        ),
+        ("no description", whole("---\nname: mine\ndescription:\n---\n", "b")),
+        (
+            "a blank description",
+            whole("---\nname: mine\ndescription: \"  \"\n---\n", "b"),
+        ),
+        (
+            "a blank before the fence",
+            whole(" ---\nname: mine\ndescription: d\n---\n", "b"),
+        ),
+        (
+            "two marks",
+            whole("\u{feff}\u{feff}---\nname: mine\ndescription: d\n---\n", "b"),
+        ),
+        ("old line ends", whole("---\rname: mine\rdescription: d\r---\r", "b")),
+        ("no text", whole("---\nname: mine\ndescription: d\n---", "\n \n")),
+        (
+            "a bomb",
+            whole(&format!("---\nname: mine\ndescription: d\n{bomb}---\n"), "b"),
+        ),
+        (
+            "a deep nest",
+            whole(&format!("---\nname: mine\ndescription: d\n{deep}---\n"), "b"),
+        ),
+        (
+            "a merge",
+            whole("---\nbase: &b {name: mine}\n<<: *b\ndescription: d\n---\n", "b"),
+        ),
+        (
+            "a tag",
+            whole("---\nname: !!binary bWluZQ==\ndescription: [d]\n---\n", "b"),
+        ),
+        ("a patched name", patch("name: mine", "name: other")),
+        ("a second name", patch("name: mine", "name: mine\nname: mine")),
+        ("a fence pulled up", patch("name: mine", "---\nname: mine")),
+        ("a lost fence", patch("---\n#", "#")),
+    ]
+}
+
+/// D-50, D-51, D-54: on every way in, the header is the first block, says the skill's name once, and is plain YAML.
+#[tokio::test]
+async fn no_trick_in_the_front_matter_gets_a_skill_another_name_or_none() {
+    let rig = rig();
+    rig.made_by(&person(), "mine").await;
+    let before = rig.skills.resolve_active(&person(), "mine").await.unwrap();
+    for (what, action) in tricks() {
+        assert_eq!(
+            reason(rig.manage(&person(), "mine", action).await),
+            "SKILL_INVALID",
+            "{what}"
+        );
+    }
+    for path in [
+        "SKILL.md",
+        "skill.md",
+        "./SKILL.md",
+        "references/../SKILL.md",
+        "SKILL.md/",
+    ] {
+        let written = rig.manage(&person(), "mine", write_file(path, "hello")).await;
+        assert_eq!(reason(written), "INVALID_REQUEST", "{path}");
+    }
+    let after = rig.skills.resolve_active(&person(), "mine").await.unwrap();
+    assert_eq!((after.version, after.revision), (before.version, before.revision));
+
+    let body = "a\n---\nb\n```yaml\n---\nname: other\n---\n```\n";
+    let windows = format!("\u{feff}---\r\nname: mine\r\ndescription: d\r\n---\r\n{body}");
+    let action = Manage::Edit {
+        content: windows.clone(),
+    };
+    rig.manage(&person(), "mine", action).await.unwrap();
+    assert_eq!(rig.text("mine").await, windows, "byte for byte");
+}

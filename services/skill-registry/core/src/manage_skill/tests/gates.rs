@@ -211,6 +211,15 @@ async fn a_review_needs_trusted_evidence_of_its_own_session() {
         "EVIDENCE_UNTRUSTED"
     );
     request.evidence = evidence();
+    let unbound = Actor {
+        session: None,
+        ..review.clone()
+    };
+    assert_eq!(
+        reason(rig.skills.manage_skill(&unbound, &request).await),
+        "EVIDENCE_REQUIRED",
+        "who looks at no session has nothing to cite"
+    );
     rig.skills.manage_skill(&review, &request).await.unwrap();
 }
 
