@@ -18,7 +18,6 @@ use steward_curator_core::Error;
 use steward_curator_core::review::Review;
 use steward_proto::learning::v1 as pb;
 use steward_proto::learning::v1::review_service_server::ReviewService;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::sqlite::{Ledger, Whose};
@@ -33,12 +32,11 @@ type ReviewStream = Pin<Box<dyn Stream<Item = Result<pb::WatchReviewsResponse, S
 #[derive(Debug, Clone)]
 pub(crate) struct Handlers {
     ledger: Ledger,
-    stopping: CancellationToken,
 }
 
 impl Handlers {
-    pub(crate) const fn new(ledger: Ledger, stopping: CancellationToken) -> Self {
-        Self { ledger, stopping }
+    pub(crate) const fn new(ledger: Ledger) -> Self {
+        Self { ledger }
     }
 
     /// The caller's own review with this name. Anyone else's does not exist.

@@ -397,5 +397,11 @@ async fn a_watch_shows_changes_and_goes_on_from_its_cursor() {
         "cursor"
     );
     rig.boot.tasks.stop();
-    while watch.message().await.unwrap().is_some() {}
+    let end = loop {
+        match watch.message().await {
+            Ok(item) => assert!(item.is_some(), "a stop is not an end: the client is to come again"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(end.kind, steward_base::ErrorKind::Unavailable);
 }

@@ -1,5 +1,5 @@
 //! Streams the changes of the caller's reviews. The truth is the sequence of changes in the ledger; the hint that
-//! something changed only spares waiting.
+//! something changed only spares waiting. The stream has no end of its own: the edge ends it when the service stops.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn stream(handlers: Handlers, whose: Whose, cursor: Option<u64>) -> impl futures
         // A first sign of life, with the place to go on from.
         yield item(last, None);
         let mut spoken = Instant::now();
-        while !handlers.stopping.is_cancelled() {
+        loop {
             // Made before looking, so that no hint falls between looking and waiting.
             let hint = handlers.ledger.signals().changed.notified();
             let changes = handlers.ledger.changed_after(&whose, last, BATCH).await.map_err(fail)?;
@@ -77,7 +77,6 @@ fn stream(handlers: Handlers, whose: Whose, cursor: Option<u64>) -> impl futures
             tokio::select! {
                 () = hint => {}
                 () = tokio::time::sleep(LOOK) => {}
-                () = handlers.stopping.cancelled() => {}
             }
         }
     }
