@@ -27,6 +27,7 @@ pub fn finding(content: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// `M-9`, D-49.
     #[test]
     fn naming_a_path_is_a_fact_and_sending_a_key_away_is_not() {
         assert_eq!(finding("Deploy key for the wiki repo is ~/.ssh/wiki_ed25519"), None);

@@ -126,6 +126,7 @@ mod tests {
     use super::*;
     use crate::test_support::{book, person, store};
 
+    /// `M-8`, `M-10`: a pure function of what is stored.
     #[test]
     fn the_text_names_each_owner_and_depends_on_the_entries_alone() {
         let ann = store("red", person("ann"), Target::Notes);
@@ -201,6 +202,7 @@ mod tests {
         }
     }
 
+    /// `M-10`, D-11.
     #[test]
     fn an_entry_that_cannot_be_read_is_seen_to_be_missing_and_hides_no_other() {
         let ann = store("red", person("ann"), Target::Notes);
@@ -213,6 +215,7 @@ mod tests {
         assert!(render([(&ann, &one)]).text.ends_with("\n- [BLOCKED: damaged]"));
     }
 
+    /// `M-10`.
     #[test]
     fn an_entry_that_the_scan_refuses_is_blocked_in_the_snapshot_only() {
         let ann = store("red", person("ann"), Target::Notes);

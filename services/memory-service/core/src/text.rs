@@ -145,6 +145,7 @@ mod tests {
         assert_eq!(preview(&"é".repeat(PREVIEW)), "é".repeat(PREVIEW));
     }
 
+    /// `M-2`, D-08.
     #[test]
     fn entries_that_contain_a_separator_line_survive_export_and_import() {
         let entries = [

@@ -166,6 +166,7 @@ mod tests {
     use super::*;
     use crate::testing::skill;
 
+    /// `S-4`.
     #[test]
     fn the_index_is_grouped_sorted_and_depends_on_nothing_else() {
         let mut skills = vec![
@@ -205,6 +206,7 @@ mod tests {
         );
     }
 
+    /// `S-3` level 0.
     #[test]
     fn descriptions_are_cut_in_characters_and_visibly() {
         let exact = "字".repeat(60);
@@ -239,6 +241,7 @@ mod tests {
         assert_eq!(shown_description("a\u{2028}- b: c\r\n```\u{0}d"), "a - b: c ''' d");
     }
 
+    /// `S-5`.
     #[test]
     fn filters_leave_out_what_cannot_work_here() {
         let mut needs = skill("user", "", "needs", "x");

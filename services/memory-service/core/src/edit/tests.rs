@@ -65,6 +65,7 @@ fn distinct_facts_are_kept_apart() {
     assert_eq!(draft.book.revision, 1, "one batch is one change of the store");
 }
 
+/// `M-3`, D-46.
 #[test]
 fn a_replacement_takes_the_place_of_the_whole_entry_and_gives_back_what_it_said() {
     let editor = "Editor: vim\n\nShell: bash\n\nFonts: mono";
@@ -119,6 +120,7 @@ fn identical_duplicates_go_together() {
     assert_eq!(texts(&draft), ["new", "other"]);
 }
 
+/// `M-7`, D-48.
 #[test]
 fn a_batch_is_judged_by_its_end_state() {
     let (old, new) = ("a".repeat(400), "b".repeat(350));
@@ -130,6 +132,7 @@ fn a_batch_is_judged_by_its_end_state() {
     assert_eq!(draft.book.used(), 450);
 }
 
+/// `M-7`, D-48.
 #[test]
 fn a_batch_whose_third_operation_fails_names_it_and_changes_nothing() {
     let refused = run_on(
@@ -142,6 +145,7 @@ fn a_batch_whose_third_operation_fails_names_it_and_changes_nothing() {
     assert!(matches!(refused.refusal, Refusal::NoMatch { .. }));
 }
 
+/// `M-3`, D-45.
 #[test]
 fn blank_arguments_name_the_field_and_list_the_entries() {
     for (operation, wanted) in [

@@ -80,6 +80,7 @@ fn refusal(outcome: Result<Applied, Error>) -> (Refusal, String) {
     }
 }
 
+/// `M-6`.
 #[tokio::test]
 async fn a_success_is_terse_and_states_the_usage() {
     let (memory, ann) = (memory(), turn("red", "ann", "t1"));
@@ -111,6 +112,7 @@ async fn a_success_is_terse_and_states_the_usage() {
     );
 }
 
+/// `M-5`, D-09.
 #[tokio::test]
 async fn a_full_store_ends_in_a_clear_stop_across_turns_until_something_is_removed() {
     let (memory, ann) = (memory(), turn("red", "ann", "t1"));

@@ -23,6 +23,7 @@ async fn the_sqlite_store_keeps_the_contract() {
     .await;
 }
 
+/// `M-8`, D-10.
 #[tokio::test]
 async fn what_was_answered_is_there_after_the_store_is_opened_again() {
     let folder = TempDir::new("memory-reopen");

@@ -158,6 +158,7 @@ fn an_unreadable_record_is_refused_to_everyone() {
     }
 }
 
+/// `S-15`.
 #[test]
 fn only_reviews_and_curations_make_agent_created_skills() {
     for origin in ORIGINS {

@@ -170,6 +170,7 @@ async fn parallel_turns_of_two_people_each_write_to_their_own_store() {
     }
 }
 
+/// `M-2`, D-08.
 #[tokio::test]
 async fn entries_with_separator_lines_are_read_back_as_one_each_after_a_restart() {
     let rig = Rig::new("memory-separators").await;
@@ -238,6 +239,7 @@ async fn the_answer_to_a_full_store_is_final_across_turns_and_a_restart_until_so
         .unwrap();
 }
 
+/// `M-5`: the entries are listed however wide they are.
 #[tokio::test]
 async fn a_full_store_of_wide_characters_is_listed_over_the_network_too() {
     let Rig {

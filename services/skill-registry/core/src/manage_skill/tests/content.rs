@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// `S-10`, D-13.
 #[tokio::test]
 async fn a_refused_patch_changes_nothing() {
     let rig = rig();
@@ -157,6 +158,7 @@ async fn files_are_written_and_removed_one_at_a_time() {
     assert_eq!(restored.tree, deleted.tree);
 }
 
+/// `S-11`, D-53.
 #[tokio::test]
 async fn limits_count_characters_and_are_no_trap() {
     let rig = rig();

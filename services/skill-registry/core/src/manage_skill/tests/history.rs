@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// `S-12`, D-03.
 #[tokio::test]
 async fn an_agent_looks_before_it_writes() {
     let rig = rig();
@@ -55,6 +56,7 @@ async fn the_same_request_is_done_once() {
     assert!(rig.text("mine").await.contains("Steps."));
 }
 
+/// `S-13`.
 #[tokio::test]
 async fn an_older_revision_comes_back_as_a_new_one() {
     let rig = rig();
@@ -98,6 +100,7 @@ async fn an_older_revision_comes_back_as_a_new_one() {
     assert!(diff.unwrap().contains("-Steps.\n+Other.\n"));
 }
 
+/// `S-16`.
 #[tokio::test]
 async fn only_an_archived_skill_is_purged_and_then_it_is_gone() {
     let rig = rig();
@@ -124,6 +127,7 @@ async fn only_an_archived_skill_is_purged_and_then_it_is_gone() {
     assert_eq!(reason(rig.skills.get_skill(&person(), &exact).await), "SKILL_NOT_FOUND");
 }
 
+/// `S-9`.
 #[tokio::test]
 async fn views_by_learners_are_no_use() {
     let rig = rig();
@@ -193,5 +197,96 @@ async fn a_list_is_paged_without_gaps_and_can_be_narrowed_to_a_category() {
     assert_eq!(
         reason(rig.skills.list_skills(&person(), &mixed).await),
         "INVALID_REQUEST"
+    );
+}
+
+/// `S-6`, D-17, D-55: a name in a list or in the index opens what it stands for, and a name for two is no guess.
+#[tokio::test]
+async fn a_list_the_index_and_a_view_agree_about_names() {
+    let rig = rig();
+    let maintainer = Actor {
+        role: Role::Maintainer,
+        ..person()
+    };
+    let shelf = |category: &str, in_team| Manage::Create {
+        content: skill_md("backup", "Back up"),
+        category: category.to_owned(),
+        in_team,
+    };
+    rig.manage(&maintainer, "backup", shelf("ops", true)).await.unwrap();
+    rig.manage(&maintainer, "backup", shelf("home/tools", false))
+        .await
+        .unwrap();
+    rig.made_by(&maintainer, "invoice").await;
+    rig.made_by(&maintainer, "letters").await;
+    for inside in ["templates/invoice.md", "references/invoice/SKILL.md"] {
+        rig.manage(&maintainer, "letters", write_file(inside, "no skill"))
+            .await
+            .unwrap();
+    }
+    let all = crate::list_skills::ListRequest::default();
+    let listed = rig.skills.list_skills(&maintainer, &all).await.unwrap();
+    let index = rig
+        .skills
+        .get_index(&maintainer, &crate::index::Filter::default())
+        .await
+        .unwrap();
+    for text in [&listed.tool_text, &index.text] {
+        let names = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+        let names = names.map(|(name, _)| name).collect::<Vec<_>>();
+        assert!(
+            names.contains(&"team/ops/backup") && names.contains(&"user/home/tools/backup"),
+            "{names:?}"
+        );
+        for name in names {
+            let viewed = rig.skills.view_skill(&maintainer, name, "").await.unwrap();
+            assert!(viewed.skill.full_name().ends_with(name), "{name}");
+        }
+    }
+    let open = async |name: &str| rig.skills.view_skill(&maintainer, name, "").await;
+    let error = open("backup").await.unwrap_err().to_string();
+    assert!(
+        error.contains("team/ops/backup") && error.contains("user/home/tools/backup"),
+        "{error}"
+    );
+    for (name, scope) in [("ops/backup", "team"), ("ops:backup", "team"), ("tools/backup", "user")] {
+        assert_eq!(open(name).await.unwrap().skill.scope.label(), scope, "{name}");
+    }
+    assert_eq!(open("invoice").await.unwrap().skill.full_name(), "user/invoice");
+    assert_eq!(reason(open("references/invoice").await), "SKILL_NOT_FOUND");
+}
+
+/// `S-3` levels 2 and 3, `S-8`: a view is the whole file, and what it needs is said and does not fail it.
+#[tokio::test]
+async fn a_view_is_whole_and_says_what_else_there_is_and_what_is_needed() {
+    let rig = rig();
+    let text = "---\nname: mine\ndescription: Do x\nrequired_environment_variables: [API_BASE]\n---\n\n# X\n\ttab\n";
+    rig.manage(&person(), "mine", create(text)).await.unwrap();
+    rig.manage(&person(), "mine", write_file("references/a.md", "detail"))
+        .await
+        .unwrap();
+    let whole = rig.skills.view_skill(&person(), "mine", "").await.unwrap();
+    assert_eq!(whole.content, text);
+    let paths = whole.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>();
+    assert_eq!(paths, ["SKILL.md", "references/a.md"]);
+    for said in ["references/a.md (6 bytes)", "API_BASE", "follows to the end"] {
+        assert!(whole.tool_text.contains(said), "{}", whole.tool_text);
+    }
+    let one = rig
+        .skills
+        .view_skill(&person(), "mine", "references/a.md")
+        .await
+        .unwrap();
+    assert_eq!((one.content.as_str(), one.binary), ("detail", false));
+    let absent = rig
+        .skills
+        .view_skill(&person(), "mine", "references/b.md")
+        .await
+        .unwrap_err();
+    assert!(
+        absent.to_string().contains("it has SKILL.md, references/a.md"),
+        "{absent}"
     );
 }

@@ -97,6 +97,7 @@ async fn revisions(rig: &Rig) -> Vec<(String, String)> {
     all.map(|skill| (skill.name, skill.revision)).collect()
 }
 
+/// `S-14`, D-06.
 #[tokio::test]
 async fn an_automatic_writer_changes_its_own_kind_and_no_other() {
     for origin in [Origin::Review, Origin::Curation] {
