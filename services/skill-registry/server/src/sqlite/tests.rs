@@ -226,3 +226,33 @@ async fn a_full_disk_refuses_writes_and_still_shows_skills() {
         .await;
     assert!(index.is_ok(), "{index:?}");
 }
+
+/// `T-9`: a first answer lives longer than anyone repeats a request, and no longer than that.
+#[tokio::test]
+async fn first_answers_do_not_pile_up_for_ever() {
+    let folder = TempDir::new("skill-answers");
+    let store = open(&folder, "skills.db").await;
+    let clock = Arc::new(MockClock::default());
+    let ids = Arc::new(SeqIds::new());
+    let all = Skills::new(
+        Arc::new(store.clone()),
+        Arc::clone(&clock) as _,
+        ids,
+        Settings::default(),
+    );
+    let team = TeamId::parse("red").unwrap();
+    let kept = async |id: &str| store.first_answer(&team, "user/ann", id).await.unwrap().is_some();
+    all.manage_skill(&person(), &request("r1", "one", create("one")))
+        .await
+        .unwrap();
+    clock.advance(std::time::Duration::from_hours(29 * 24));
+    all.manage_skill(&person(), &request("r2", "two", create("two")))
+        .await
+        .unwrap();
+    assert!(kept("r1").await && kept("r2").await);
+    clock.advance(std::time::Duration::from_hours(2 * 24));
+    all.manage_skill(&person(), &request("r3", "three", create("three")))
+        .await
+        .unwrap();
+    assert!(!kept("r1").await && kept("r2").await && kept("r3").await);
+}

@@ -1,6 +1,8 @@
 //! The writes, each in one transaction that the caller has begun. Checks come first, in the order of the port's words:
 //! fence, request id, version, names.
 
+use std::time::Duration;
+
 use sqlx::sqlite::SqliteConnection;
 use steward_base::JobRef;
 use steward_base::names::SkillId;
@@ -12,6 +14,9 @@ use steward_store::StoreError;
 
 use super::rows::{self, signed};
 use super::{fault, read};
+
+/// How long first answers are kept: longer than any turn waits, any job is retried or any client repeats.
+const ANSWERS_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Why a transaction is rolled back.
 #[derive(Debug)]
@@ -325,19 +330,26 @@ async fn remember(
     Ok(())
 }
 
+/// Keeps the first answer, and lets go of the team's oldest ones.
 async fn insert_answer(
     connection: &mut SqliteConnection,
     record: &SkillRecord,
     key: &RequestKey,
     answer: &str,
 ) -> Result<(), Failure> {
-    sqlx::query("INSERT INTO answers (team, scope, id, hash, skill, answer) VALUES (?, ?, ?, ?, ?, ?)")
+    sqlx::query("DELETE FROM answers WHERE team = ? AND at < ?")
+        .bind(record.team.as_str())
+        .bind(record.updated.minus(ANSWERS_KEPT).as_micros())
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query("INSERT INTO answers (team, scope, id, hash, skill, answer, at) VALUES (?, ?, ?, ?, ?, ?, ?)")
         .bind(record.team.as_str())
         .bind(&key.scope)
         .bind(&key.id)
         .bind(&key.hash)
         .bind(&record.uid)
         .bind(answer)
+        .bind(record.updated.as_micros())
         .execute(connection)
         .await?;
     Ok(())
