@@ -92,11 +92,6 @@ impl Step {
             | Self::Removed { entry, revision, .. } => (entry, *revision),
         }
     }
-
-    /// Whether anything changed.
-    pub const fn is_change(&self) -> bool {
-        !matches!(self, Self::AlreadyStored { .. })
-    }
 }
 
 /// Carries out `operations` on `book`, in order; each sees what those before it did, and the budget is checked on the

@@ -71,15 +71,6 @@ impl Refusal {
             Self::EvidenceMissing => "EVIDENCE_REQUIRED",
         }
     }
-
-    /// Whether the same intent may succeed with other arguments in the same turn.
-    pub const fn is_final(&self) -> bool {
-        match self {
-            Self::OverBudget { is_final, .. } => *is_final,
-            Self::Blocked { .. } => true,
-            Self::Missing { .. } | Self::NoMatch { .. } | Self::Ambiguous { .. } | Self::EvidenceMissing => false,
-        }
-    }
 }
 
 /// A refusal and the operation of the batch that it concerns.
