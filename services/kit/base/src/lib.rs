@@ -1,5 +1,6 @@
 //! The vocabulary every domain shares: who calls ([`Caller`]), what things are called ([`names`]), when it is
-//! ([`Clock`]), what can go wrong ([`Fault`]), where words come from ([`Span`]) and how lists are paged ([`page`]).
+//! ([`Clock`]), what can go wrong ([`Fault`]), where words come from ([`Span`]), how entries of a memory
+//! travel ([`entries`]) and how lists are paged ([`page`]).
 //!
 //! Nothing here knows a transport, a database or an async runtime. That is the point: a rule written against this
 //! crate runs in a test in microseconds.
@@ -7,6 +8,7 @@
 
 pub mod caller;
 pub mod clock;
+pub mod entries;
 pub mod fault;
 pub mod hash;
 pub mod ids;
