@@ -4,21 +4,29 @@
 //! with `--service memory=http://…`. Token: `--token-file`, else `STEWARD_TOKEN`, else the owner's token that the first
 //! start left in the data folder.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use steward_client::{
-    AccessClient, AgentClient, Client, Credentials, MemoryClient, ModelClient, RecallClient, ReviewClient,
-    SessionClient, SessionStoreClient, SkillClient, Wire,
+    AccessClient, AgentClient, Client, Credentials, CuratorClient, MemoryClient, ModelClient, RecallClient,
+    ReviewClient, SessionClient, SessionStoreClient, SkillClient, Wire,
 };
 use steward_proto::access::v1::WhoAmIRequest;
 
 /// Where the single binary listens unless told otherwise.
 pub const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7400";
 
-/// The packages that `--service` can send elsewhere.
-const PACKAGES: [&str; 6] = ["access", "agent", "learning", "memory", "recall", "skill"];
+/// The packages that `--service` can send elsewhere, each with a service by which its server is known.
+pub const PACKAGES: [(&str, &str); 6] = [
+    ("access", "steward.access.v1.AccessService"),
+    ("agent", "steward.agent.v1.AgentService"),
+    ("learning", "steward.learning.v1.ReviewService"),
+    ("memory", "steward.memory.v1.MemoryService"),
+    ("recall", "steward.recall.v1.RecallService"),
+    ("skill", "steward.skill.v1.SkillService"),
+];
 
 /// Options of every verb that talks to a server.
 #[derive(Debug, Clone, Args)]
@@ -89,27 +97,44 @@ impl Connection {
         })
     }
 
-    fn client(&self) -> anyhow::Result<Client> {
-        let credentials = Credentials::token(&self.read_token()?)?;
-        let mut wires = std::collections::BTreeMap::new();
+    /// Address of each package, by its name.
+    pub fn endpoints(&self) -> anyhow::Result<BTreeMap<&'static str, String>> {
+        let mut endpoints: BTreeMap<_, _> = PACKAGES.map(|(package, _)| (package, self.endpoint.clone())).into();
         for mapping in self.services.iter().filter(|mapping| !mapping.is_empty()) {
             let (package, url) = mapping.split_once('=').context("--service takes PACKAGE=URL")?;
-            if !PACKAGES.contains(&package) {
-                bail!(
-                    "--service {package}: no such package; there are {}",
-                    PACKAGES.join(", ")
-                );
-            }
-            wires.insert(
-                package.to_owned(),
-                Wire::connect(url)?.with_credentials(credentials.clone()),
-            );
+            let Some(endpoint) = endpoints.get_mut(package) else {
+                let known = PACKAGES.map(|(package, _)| package).join(", ");
+                bail!("--service {package}: no such package; there are {known}");
+            };
+            url.clone_into(endpoint);
+        }
+        Ok(endpoints)
+    }
+
+    /// The data folder in effect for this command line.
+    pub fn data_dir(&self) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(default_data_dir)
+    }
+
+    fn client(&self) -> anyhow::Result<Client> {
+        let credentials = Credentials::token(&self.token()?)?;
+        // One connection per address, however many packages are there.
+        let mut wires: BTreeMap<String, Wire> = BTreeMap::new();
+        let mut by_package = BTreeMap::new();
+        for (package, endpoint) in self.endpoints()? {
+            let wire = match wires.get(&endpoint) {
+                Some(wire) => wire.clone(),
+                None => Wire::connect(&endpoint)?.with_credentials(credentials.clone()),
+            };
+            wires.insert(endpoint, wire.clone());
+            by_package.insert(package, wire);
         }
         let default = Wire::connect(&self.endpoint)?.with_credentials(credentials);
-        let wire = |package: &str| wires.get(package).unwrap_or(&default).clone();
+        let wire = |package: &str| by_package.get(package).unwrap_or(&default).clone();
         Ok(Client {
             access: AccessClient::new(wire("access")),
             agent: AgentClient::new(wire("agent")),
+            curator: CuratorClient::new(wire("learning")),
             model: ModelClient::new(wire("agent")),
             sessions: SessionClient::new(wire("agent")),
             reviews: ReviewClient::new(wire("learning")),
@@ -120,14 +145,15 @@ impl Connection {
         })
     }
 
-    fn read_token(&self) -> anyhow::Result<String> {
+    /// The token in effect, wherever it comes from.
+    pub fn token(&self) -> anyhow::Result<String> {
         if let Some(file) = &self.token_file {
             return read(file);
         }
         if let Some(token) = &self.token {
             return Ok(token.trim().to_owned());
         }
-        let file = owner_token_file(&self.data_dir.clone().unwrap_or_else(default_data_dir));
+        let file = owner_token_file(&self.data_dir());
         read(&file).map_err(|error| {
             anyhow!("{error:#}; start `steward` once on this machine, or give --token-file or STEWARD_TOKEN")
         })

@@ -1,4 +1,4 @@
-//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `access`.
+//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `access`, `health`.
 //!
 //! They are one grammar, `steward NOUN VERB [ARGUMENTS]`, work the same against one process or five, and print tables for
 //! people or, with `--json`, the messages of the contract in protobuf's JSON form, one document per answer. The verbs that
@@ -39,12 +39,29 @@ pub enum Verb {
     /// Teams, users and tokens.
     #[command(subcommand)]
     Access(verbs::access::Verb),
+    /// Ask whether servers are ready; exit code 1 when one is not. Needs no token.
+    Health,
 }
+
+/// A verb that failed has said so in its answer: its exit code is 1 and nothing more is printed.
+#[derive(Debug)]
+pub struct Said;
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the answer says what failed")
+    }
+}
+
+impl std::error::Error for Said {}
 
 /// Runs a verb to its end and gives the exit code: 0 done, 1 refused or failed, 2 wrong usage (by the parser).
 pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
     let mut output = Output::new(connection.json);
     let done = async {
+        if let Verb::Health = verb {
+            return verbs::health::run(connection, &mut output).await;
+        }
         let session = connection.open().await?;
         match verb {
             Verb::Chat(arguments) => chat::run(arguments, &session, &mut output).await,
@@ -54,10 +71,12 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
             Verb::Recall(verb) => verbs::recall::run(verb, &session, &mut output).await,
             Verb::Reviews(verb) => verbs::reviews::run(verb, &session, &mut output).await,
             Verb::Access(verb) => verbs::access::run(verb, &session, &mut output).await,
+            Verb::Health => Ok(()),
         }
     };
     match done.await {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Said>() => ExitCode::FAILURE,
         Err(error) => {
             output.failure(&error);
             ExitCode::FAILURE

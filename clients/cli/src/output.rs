@@ -2,7 +2,9 @@
 //! messages of the contract in protobuf's JSON form. Colour only on a terminal; control characters in stored text are
 //! shown, never sent to the terminal.
 
-use std::io::Write as _;
+mod hints;
+
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
@@ -86,7 +88,12 @@ impl Output {
                 .map(|field| serde_json::json!({"field": field.field, "description": field.description}))
                 .collect();
             let document = serde_json::json!({
-                "error": {"reason": reason, "message": printable(&format!("{error:#}")), "fields": fields}
+                "error": {
+                    "reason": reason,
+                    "message": printable(&format!("{error:#}")),
+                    "fields": fields,
+                    "hint": client.and_then(hints::hint),
+                }
             });
             self.line(&document.to_string());
             return;
@@ -94,8 +101,31 @@ impl Output {
         let mut err = anstream::stderr().lock();
         let _ = writeln!(err, "{NOTICE}steward:{NOTICE:#} {}", printable(&format!("{error:#}")));
         if let Some(client) = client {
+            for field in &client.violations {
+                let told = printable(&format!("  {}: {}", field.field, field.description));
+                let _ = writeln!(err, "{told}");
+            }
+            if let Some(hint) = hints::hint(client) {
+                let _ = writeln!(err, "{hint}");
+            }
             let _ = writeln!(err, "{SIDE}reason {}{SIDE:#}", client.reason);
         }
+    }
+
+    /// A document of the command line's own, where no message of the contract is the answer.
+    pub fn document(&mut self, document: &serde_json::Value) -> anyhow::Result<()> {
+        self.line(&serde_json::to_string_pretty(document)?);
+        Ok(())
+    }
+
+    /// How far long work has come, on a line of standard error that the next one replaces. Nothing without a terminal.
+    pub fn progress(&mut self, text: &str) {
+        if self.json || !std::io::stderr().is_terminal() {
+            return;
+        }
+        let mut err = anstream::stderr().lock();
+        let _ = write!(err, "\r\u{1b}[K{SIDE}{}{SIDE:#}", printable(text));
+        let _ = err.flush();
     }
 
     /// A table with a head. Says so when there are no rows.
@@ -184,6 +214,7 @@ fn json_of<M: Message + Name>(message: &M) -> anyhow::Result<serde_json::Value> 
 #[cfg(test)]
 mod tests {
     use steward_proto::memory::v1::{Budget, Entry, ListEntriesResponse};
+    use tonic_types::StatusExt as _;
 
     use super::*;
 
@@ -207,6 +238,24 @@ mod tests {
     #[test]
     fn stored_text_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[31mb\u{202e}c\r\n"), "a␛[31mb\u{fffd}c␍\n");
+    }
+
+    #[test]
+    fn a_refusal_names_the_verb_that_comes_next() {
+        let refused = |code, reason: &str, domain: &str| {
+            let details = tonic_types::ErrorDetails::with_error_info(reason, domain, []);
+            let status = tonic::Status::with_error_details(code, "no", details);
+            hints::hint(&ClientError::from(status))
+        };
+        let session = refused(tonic::Code::NotFound, "SESSION_NOT_FOUND", "agent.steward.dev");
+        assert!(session.unwrap().contains("steward sessions list"));
+        let memory = refused(tonic::Code::FailedPrecondition, "NO_MATCH", "memory.steward.dev");
+        assert!(memory.unwrap().contains("steward memory list"));
+        assert_eq!(
+            refused(tonic::Code::FailedPrecondition, "NO_MATCH", "skill.steward.dev"),
+            None
+        );
+        assert_eq!(refused(tonic::Code::Internal, "INTERNAL", "skill.steward.dev"), None);
     }
 
     #[test]

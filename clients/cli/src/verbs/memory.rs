@@ -1,4 +1,9 @@
-//! `steward memory`: list, add, replace, remove, history, revert, snapshot, proposals, approve, reject.
+//! `steward memory`: list, add, replace, remove, history, revert, snapshot, proposals, approve, reject,
+//! import, export.
+
+mod transfer;
+
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use steward_proto::memory::v1 as pb;
@@ -109,6 +114,24 @@ pub enum Verb {
         /// Why.
         reason: String,
     },
+    /// Add the entries of a text file, with a line `§` between two entries.
+    Import {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Say what is in the file; send nothing.
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        store: Store,
+    },
+    /// Print the entries of a store, with a line `§` between two entries.
+    Export {
+        /// Write to this new file instead.
+        #[arg(long)]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        store: Store,
+    },
 }
 
 /// Runs a verb.
@@ -185,6 +208,10 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 output.line("Applied.");
             })
         }
+        Verb::Import { file, dry_run, store } => {
+            transfer::import(store.name(session), &file, dry_run, session, output).await
+        }
+        Verb::Export { file, store } => transfer::export(store.name(session), file.as_deref(), session, output).await,
         Verb::Reject { proposal, reason } => {
             let request = pb::RejectProposalRequest {
                 name: session.child("memoryProposals", &proposal),

@@ -1,16 +1,17 @@
 //! `steward skills`: list, view, create, edit, patch, write-file, remove-file, delete, archive, restore, purge, pin,
-//! unpin, history, diff, restore-revision, index.
+//! unpin, history, diff, restore-revision, index, import.
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+mod import;
 
-use anyhow::Context as _;
+use std::path::PathBuf;
+
 use clap::Subcommand;
 use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::manage_skill_request::Action;
 
 use crate::connect::{Session, request_id};
 use crate::output::{NOTICE, Output, first_line, printable, short, time, word};
+use crate::verbs::read_text as content;
 
 /// Verbs of `steward skills`.
 #[derive(Debug, Subcommand)]
@@ -141,6 +142,8 @@ pub enum Verb {
     },
     /// Print the index that a new session is shown.
     Index,
+    /// Bring in a folder of skills: folders with a SKILL.md, in categories.
+    Import(import::Arguments),
 }
 
 /// Runs a verb.
@@ -206,6 +209,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
             )
             .await
         }
+        Verb::Import(arguments) => import::run(arguments, session, output).await,
         verb => by_full_name(verb, session, output).await,
     }
 }
@@ -289,17 +293,6 @@ async fn by_full_name(verb: Verb, session: &Session, output: &mut Output) -> any
             })
         }
     }
-}
-
-fn content(file: &Path) -> anyhow::Result<String> {
-    if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .context("cannot read standard input")?;
-        return Ok(text);
-    }
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 async fn list(archived: bool, category: String, session: &Session, output: &mut Output) -> anyhow::Result<()> {

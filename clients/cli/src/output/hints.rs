@@ -1,0 +1,45 @@
+//! What a person can do about a refusal: one sentence for each reason where there is something to do.
+//!
+//! The message of the server says what is wrong; this says which verb comes next. Reasons that need no advice have none.
+
+use steward_client::{ClientError, ErrorOrigin};
+
+/// The next step after this error, if there is one.
+pub(super) fn hint(error: &ClientError) -> Option<&'static str> {
+    if error.origin == ErrorOrigin::Transport {
+        return Some("`steward doctor` looks at every service and says what is wrong");
+    }
+    Some(match error.reason {
+        "SESSION_NOT_FOUND" => "`steward sessions list` shows your sessions; an id or a full name is taken",
+        "TURN_RUNNING" => "wait for its answer, or `steward sessions stop` it",
+        "NO_OPEN_CALLS" => "`steward sessions pending` shows what waits for a client",
+        "MESSAGE_NOT_FOUND" => "`steward recall read` shows which messages the session has",
+        "REVIEW_NOT_FOUND" => "`steward reviews list` shows the reviews",
+        "REVIEW_NOT_RETRYABLE" | "REVIEW_ENDED" => "`steward reviews show` says how it ended",
+        "MODEL_NOT_CONFIGURED" => "set agent.model.base_url and agent.model.name for the server",
+        "MODEL_UNAVAILABLE" | "MODEL_ANSWER_INVALID" => "`steward doctor --model` asks the model's server",
+        "MODEL_REFUSED" => "look at agent.model.api_key and agent.model.name with `steward config dump`",
+        "SKILL_NOT_FOUND" => "`steward skills list` shows the skills; `--archived` those put away",
+        "SKILL_AMBIGUOUS" => "give the full name from the last column of `steward skills list`",
+        "SKILL_EXISTS" => "`steward skills edit` replaces one; `import --update` brings existing ones up to date",
+        "FILE_NOT_FOUND" => "`steward skills view` lists the files of a skill",
+        "REVISION_NOT_FOUND" => "the noun's `history` lists the revisions",
+        "PINNED" => "`steward skills unpin` takes the protection off",
+        "ARCHIVED" => "`steward skills restore` puts it back",
+        "ENTRY_NOT_FOUND" | "NO_MATCH" | "AMBIGUOUS_MATCH" if error.domain.starts_with("memory") => {
+            "`steward memory list` shows the entries with their names"
+        }
+        "BUDGET_EXCEEDED" => "remove or shorten an entry first; `steward memory list` shows them",
+        "PROPOSAL_NOT_FOUND" | "PROPOSAL_DECIDED" => "`steward memory proposals` lists those that wait",
+        "USER_NOT_FOUND" => "`steward access users` lists the users of your team",
+        "TOKEN_NOT_FOUND" => "`steward access tokens` lists the tokens with their names",
+        "CREDENTIAL_MISSING" | "CREDENTIAL_INVALID" => {
+            "`steward doctor` looks at the token; an admin makes one with `steward access create-token`"
+        }
+        "METHOD_DENIED" | "ROLE_REQUIRED" => "`steward access whoami` shows your role",
+        "ETAG_MISMATCH" | "STALE_REVISION" => "somebody was faster; read it again and repeat",
+        "STORAGE_FULL" => "make room on the server's disk",
+        "DATA_DAMAGED" | "RECORD_DAMAGED" => "`steward doctor` checks the stores",
+        _ => return None,
+    })
+}
