@@ -2,6 +2,12 @@
 //!
 //! `cargo gen` regenerates. Neither a build script nor an installed protoc is needed, builds work offline, and reviewers
 //! see every change of the wire.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -2,6 +2,12 @@
 //! over the network ([`Person`]).
 //!
 //! The processes run `steward-under-test`: the shipped command line, with failpoints compiled in.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 pub mod person;
 pub mod process;

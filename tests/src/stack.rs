@@ -53,8 +53,8 @@ impl StackOptions {
 
     /// With one more setting, for example `AGENT__NUDGES__MEMORY_TURNS=1`.
     #[must_use]
-    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
-        self.settings.push((format!("STEWARD__{key}"), value.to_string()));
+    pub fn set(mut self, key: &str, value: impl std::fmt::Display) -> Self {
+        self.settings.push((format!("STEWARD__{key}"), format!("{value}")));
         self
     }
 

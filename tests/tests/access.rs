@@ -1,4 +1,10 @@
 //! Who may do what: tokens, teams, users, roles, fences, and origins that are claimed instead of proven.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -7,6 +13,7 @@ use steward_base::{Clock as _, ErrorKind, Role, SystemClock, Timestamp};
 use steward_client::{Client, Credentials, Wire};
 use steward_grpc::{Claims, TokenSigner};
 use steward_proto::access::v1 as access;
+use steward_proto::agent::v1 as agent;
 use steward_proto::common::v1::Role as PbRole;
 use steward_proto::memory::v1 as memory;
 use steward_proto::recall::v1 as recall;
@@ -164,7 +171,11 @@ async fn two_teams_never_see_each_other(shape: Shape) {
     assert_eq!(owner.notes().await, ["the red secret"]);
     assert_eq!(other.notes().await, ["the blue secret"]);
     assert!(other.search("\"red secret\"").await.conversations.is_empty());
-    let prompt = other.session_with(Default::default()).await.unwrap().system_prompt;
+    let prompt = other
+        .session_with(agent::SessionSetup::default())
+        .await
+        .unwrap()
+        .system_prompt;
     assert!(prompt.contains("the blue secret") && !prompt.contains("red secret"));
     assert_eq!(other.reviews().await.len(), 1);
 
@@ -204,7 +215,11 @@ async fn what_one_user_keeps_the_other_users_of_the_team_do_not_see(shape: Shape
     assert!(bob.notes().await.is_empty());
     assert!(bob.search("A-ONLY-7").await.conversations.is_empty());
     assert!(!bob.skills().await.iter().any(|skill| skill.name.contains("ann")));
-    let prompt = bob.session_with(Default::default()).await.unwrap().system_prompt;
+    let prompt = bob
+        .session_with(agent::SessionSetup::default())
+        .await
+        .unwrap()
+        .system_prompt;
     assert!(!prompt.contains("A-ONLY-7") && !prompt.contains("ann-way"));
     for person in [&bob, &owner] {
         let store = memory::ListEntriesRequest {

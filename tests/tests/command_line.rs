@@ -1,4 +1,10 @@
 //! The binary as a person meets it: the ready line, the verbs against a running installation, chat, settings, the demo.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 

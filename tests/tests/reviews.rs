@@ -1,5 +1,11 @@
 //! What a review may do and what it is shown: gates by proven origin, tools that are refused, the request's prefix, and
 //! text from outside that it never sees.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 

@@ -1,4 +1,10 @@
 //! Who opens which file, which way the calls go, and that what was acknowledged is on disk.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 

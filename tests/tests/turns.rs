@@ -1,4 +1,10 @@
 //! Turns under pressure: a client that leaves, two clients at once, tools at the client, retries, an interrupt.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 

@@ -1,0 +1,58 @@
+//! The raw floor: the same durable work done with SQLite alone, by one connection, with nothing of ours in between.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _};
+
+/// A bare database with durable commits: write-ahead log, `synchronous=FULL`.
+#[derive(Debug)]
+pub(crate) struct Bare {
+    connection: SqliteConnection,
+    path: PathBuf,
+}
+
+/// Name of the database file.
+const FILE: &str = "floor.db";
+
+impl Bare {
+    /// A fresh database in `folder` with these tables.
+    pub(crate) async fn open(folder: &Path, schema: &'static str) -> anyhow::Result<Self> {
+        let path = folder.join(FILE);
+        let mut connection = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .connect()
+            .await
+            .context("open the bare database")?;
+        sqlx::raw_sql(schema).execute(&mut connection).await?;
+        Ok(Self { connection, path })
+    }
+
+    /// One statement in a durable transaction of its own.
+    pub(crate) async fn commit(&mut self, sql: &'static str, values: &[&str]) -> anyhow::Result<()> {
+        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
+        let mut query = sqlx::query(sql);
+        for value in values {
+            query = query.bind(*value);
+        }
+        query.execute(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// The connection, for reads and for loading.
+    pub(crate) fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
+    }
+
+    /// Writes the log back and tells how many bytes the database has.
+    pub(crate) async fn close(self) -> anyhow::Result<u64> {
+        self.connection.close().await?;
+        let folder = self.path.parent().context("a database lies in a folder")?;
+        crate::machine::bytes_of(folder, FILE)
+    }
+}

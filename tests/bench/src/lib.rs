@@ -1,0 +1,58 @@
+//! Measures what Steward costs: seven benches, each on the real services with real stores, each figure beside a raw floor
+//! that is measured in the same run on the same disk.
+//!
+//! It prints one JSON object (or a table for people) and judges nothing: what a figure means and how it is taken is said
+//! in this crate's README. Nothing depends on this crate.
+
+mod append;
+mod arguments;
+mod corpus;
+mod floor;
+mod history;
+mod machine;
+mod measure;
+mod memory;
+mod model;
+mod queue;
+mod random;
+mod recall;
+mod report;
+mod rig;
+mod rpc;
+mod start;
+mod turn;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use serde_json::Value;
+
+use arguments::{Arguments, Bench};
+use report::Report;
+
+/// Parses the command line, runs one bench, prints what it found.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    steward_runtime::tls::install_provider();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return report::fail(&error.into()),
+    };
+    match runtime.block_on(run(&arguments)) {
+        Ok(report) => report.print(arguments.json),
+        Err(error) => report::fail(&error),
+    }
+}
+
+async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
+    let (name, figures): (&'static str, Value) = match &arguments.bench {
+        Bench::Turn(options) => ("turn", Box::pin(turn::run(options, arguments)).await?),
+        Bench::Start(options) => ("start", start::run(options, arguments).await?),
+        Bench::Append(options) => ("append", append::run(options, arguments).await?),
+        Bench::Recall(options) => ("recall", Box::pin(recall::run(options, arguments)).await?),
+        Bench::Queue(options) => ("queue", queue::run(options, arguments).await?),
+        Bench::Rpc(options) => ("rpc", Box::pin(rpc::run(options, arguments)).await?),
+        Bench::Memory(options) => ("memory", memory::run(options, arguments).await?),
+    };
+    Ok(Report::new(name, figures))
+}
