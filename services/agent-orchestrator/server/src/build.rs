@@ -1,6 +1,6 @@
 //! Putting the service together: keys, store, first start, peers, handlers. Opens no socket and spawns nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use steward_runtime::reconcile::{Every, Nudge, Reconciler as _, Runner};
 use steward_runtime::{Boot, Policy, StartError, data_dir};
 use steward_tools::{BuiltinTools, Clients};
 
+use crate::background::{CredentialFiles, RevocationPush};
 use crate::config::Config;
 use crate::grpc::{AccessRpc, AgentRpc, ModelRpc, SessionRpc};
 use crate::model::Models;
 use crate::peers::{RecallSessions, RemoteKnowledge};
-use crate::revocation::RevocationPush;
 use crate::sessions::Sessions;
 use crate::signer::{KeySigner, Minter};
 use crate::sqlite::SqliteAccessStore;
@@ -34,6 +34,9 @@ const FOLDER: &str = "agent";
 const KEYS: &str = "keys";
 /// The file with the name under which this installation takes leases.
 const INSTANCE_FILE: &str = "instance";
+
+/// How often the credentials in files are looked at; they are renewed a month before they end.
+const RENEW_EVERY: Duration = Duration::from_hours(24);
 
 /// What the service needs from others. The wires carry no credentials; this service adds its own.
 #[derive(Debug, Clone)]
@@ -61,6 +64,47 @@ macro_rules! message_limits {
 /// Opens the store, makes sure of the first start's files and wires everything. Nothing runs yet.
 pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, StartError> {
     StartError::check(config.validate())?;
+    let ground = ground(&config, &deps, boot).await?;
+    let models = Models::from_config(&config.model, Arc::clone(&boot.clock))?;
+    let (sessions, turns) = conversations(&config, &deps, boot, &ground, &models)?;
+    let Ground {
+        access,
+        push,
+        nudge,
+        folder,
+        ..
+    } = ground;
+    let files = CredentialFiles {
+        access: access.clone(),
+        auth: Arc::clone(&deps.auth),
+        clock: Arc::clone(&boot.clock),
+        folder,
+    };
+    let push_every = Every::new(Duration::from_secs(config.revocation_push_seconds.into()));
+    let (files_name, push_name) = (files.name(), push.name());
+    let files = Runner::new(files, Every::new(RENEW_EVERY), Nudge::new(), Arc::clone(&boot.clock));
+    let pushes = Runner::new(push.clone(), push_every, nudge, Arc::clone(&boot.clock));
+    Built::builder("agent-orchestrator", boot, deps.auth)
+        .service(AccessServiceServer::new(AccessRpc::new(access, push)))
+        .service(message_limits!(SessionServiceServer::new(SessionRpc::new(sessions))))
+        .service(message_limits!(AgentServiceServer::new(AgentRpc::new(turns))))
+        .service(message_limits!(ModelServiceServer::new(ModelRpc::new(models))))
+        .background(files_name, Policy::ESSENTIAL, |tasks| files.run(tasks.stopping()))
+        .background(push_name, Policy::ESSENTIAL, |tasks| pushes.run(tasks.stopping()))
+        .build()
+        .await
+}
+
+/// What everything else stands on: who may do what, and the key.
+struct Ground {
+    folder: PathBuf,
+    access: Access,
+    minter: Minter,
+    push: RevocationPush,
+    nudge: Nudge,
+}
+
+async fn ground(config: &Config, deps: &Deps, boot: &Boot) -> Result<Ground, StartError> {
     let folder = boot.service_dir(FOLDER)?;
     let signer = TokenSigner::load_or_create(&folder.join(KEYS))
         .map_err(|error| StartError::new("load the signing key", error))?;
@@ -69,35 +113,44 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .await
         .map_err(|error| StartError::new("open the access store", error))?;
     let closing = store.clone();
-    boot.tasks.at_end("close the access store", async move {
+    boot.tasks.at_end("agent/close", async move {
         closing.close().await;
         Ok(())
     });
-    let clock = Arc::clone(&boot.clock);
-    let access = Access::new(
-        Arc::new(store),
-        Arc::clone(&signer),
-        Arc::clone(&clock),
-        Arc::clone(&boot.ids),
-    );
-    let minter = Minter::new(signer, Arc::clone(&clock), Arc::clone(&boot.ids));
-
+    let (clock, ids) = (&boot.clock, &boot.ids);
+    let access = Access::new(Arc::new(store), Arc::clone(&signer), Arc::clone(clock), Arc::clone(ids));
+    let minter = Minter::new(signer, Arc::clone(clock), Arc::clone(ids));
     let nudge = Nudge::new();
     let push = RevocationPush::new(
         access.clone(),
         Arc::clone(&deps.auth),
-        peers(&deps, &minter),
+        peers(deps, &minter),
         nudge.clone(),
-        Arc::clone(&clock),
+        Arc::clone(clock),
     );
     // What was revoked before is refused before anything is accepted.
     push.changed()
         .await
         .map_err(|error| StartError::new("load the revocations", error))?;
-    start::prepare(&access, &deps.auth, &clock, &folder).await?;
+    start::prepare(&access, &deps.auth, clock, &folder).await?;
+    Ok(Ground {
+        folder,
+        access,
+        minter,
+        push,
+        nudge,
+    })
+}
 
-    let models = Models::from_config(&config.model, Arc::clone(&clock))?;
-    let sessions: Arc<dyn SessionStore> = Arc::new(RecallSessions::new(
+fn conversations(
+    config: &Config,
+    deps: &Deps,
+    boot: &Boot,
+    ground: &Ground,
+    models: &Models,
+) -> Result<(Sessions, Turns), StartError> {
+    let (clock, minter) = (&boot.clock, &ground.minter);
+    let store: Arc<dyn SessionStore> = Arc::new(RecallSessions::new(
         SessionStoreClient::new(deps.recall.clone()).with_credentials(minter.service()),
     ));
     let memory = MemoryClient::new(deps.memory.clone());
@@ -108,39 +161,24 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         skills,
         recall: RecallClient::new(deps.recall.clone()),
     });
-    let facade = Sessions::new(
-        Arc::clone(&sessions),
+    let sessions = Sessions::new(
+        Arc::clone(&store),
         Arc::new(knowledge),
         models.clone(),
-        Arc::clone(&clock),
+        Arc::clone(clock),
     );
     let turns = Turns::new(Parts {
-        sessions,
+        sessions: store,
         models: models.clone(),
         tools: Arc::new(tools),
-        minter,
+        minter: minter.clone(),
         tasks: boot.tasks.clone(),
-        clock: Arc::clone(&clock),
-        holder: instance(&folder, boot)?,
-        limits: limits(&config),
+        clock: Arc::clone(clock),
+        holder: instance(&ground.folder, boot)?,
+        limits: limits(config),
         kept_turns: usize::try_from(config.turn.kept_turns).unwrap_or(usize::MAX),
     });
-
-    let name = push.name();
-    let runner = Runner::new(
-        push.clone(),
-        Every::new(Duration::from_secs(config.revocation_push_seconds.into())),
-        nudge,
-        clock,
-    );
-    Built::builder("agent-orchestrator", boot, deps.auth)
-        .service(AccessServiceServer::new(AccessRpc::new(access, push)))
-        .service(message_limits!(SessionServiceServer::new(SessionRpc::new(facade))))
-        .service(message_limits!(AgentServiceServer::new(AgentRpc::new(turns))))
-        .service(message_limits!(ModelServiceServer::new(ModelRpc::new(models))))
-        .background(name, Policy::ESSENTIAL, |tasks| runner.run(tasks.stopping()))
-        .build()
-        .await
+    Ok((sessions, turns))
 }
 
 fn peers(deps: &Deps, minter: &Minter) -> Vec<(&'static str, RevocationClient)> {

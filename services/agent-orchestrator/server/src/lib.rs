@@ -2,18 +2,18 @@
 //! `steward-orchestrator-core` and the loop of `steward-agent`.
 #![warn(missing_docs)]
 
+mod background;
 mod build;
 mod config;
 mod grpc;
 mod model;
 mod peers;
-mod revocation;
-#[cfg(test)]
-mod rig;
 mod sessions;
 mod signer;
 mod sqlite;
 mod start;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 pub use build::{Deps, build};

@@ -20,6 +20,8 @@ const MAX_JOB_ID: usize = 128;
 /// Every capability that a restricted credential can have. One that is not here would open nothing.
 pub const KNOWN_CAPABILITIES: &[&str] = &[
     "generate",
+    "library_curate",
+    "library_read",
     "memory",
     "memory_snapshot",
     "session_history",

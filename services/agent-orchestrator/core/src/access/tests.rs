@@ -262,7 +262,7 @@ async fn members_handle_their_own_tokens_and_admins_everyones() {
         caller(HOME_TEAM, "ann", Role::Member),
         caller(HOME_TEAM, "ben", Role::Member),
     );
-    let anns = rig.token(&ann, "ann").await.unwrap().token;
+    rig.token(&ann, "ann").await.unwrap();
     assert_eq!(rig.token(&ben, "ann").await.unwrap_err().reason(), "NOT_YOUR_TOKEN");
     rig.token(&owner(), "ann").await.unwrap();
     assert_eq!(
@@ -300,7 +300,19 @@ async fn members_handle_their_own_tokens_and_admins_everyones() {
             .len(),
         2
     );
+}
 
+#[tokio::test]
+async fn a_token_is_revoked_by_its_owner_and_unknown_to_others() {
+    let rig = rig().await;
+    rig.add(&owner(), "ann", Role::Member).await;
+    rig.add(&owner(), "ben", Role::Member).await;
+    let (ann, ben) = (
+        caller(HOME_TEAM, "ann", Role::Member),
+        caller(HOME_TEAM, "ben", Role::Member),
+    );
+    let (home, ann_id) = (team(HOME_TEAM), user("ann"));
+    let anns = rig.token(&ann, "ann").await.unwrap().token;
     let hidden = rig
         .access
         .revoke_token(&ben, &home, &ann_id, &anns.id)

@@ -12,6 +12,8 @@ use crate::session::{NewMessage, Said};
 const MAX_TEXT: usize = 400_000;
 /// Most attachments of a message; together they may have as many characters as a text.
 const MAX_ATTACHMENTS: usize = 20;
+/// Most bytes that a message may take in the store: what was said, and what was sent where that differs.
+const MAX_STORED: usize = 2 * 1024 * 1024;
 /// Longest name of an attachment, and longest source of a result, in characters.
 const MAX_NAME: usize = 500;
 /// Most results of one request.
@@ -92,6 +94,17 @@ impl UserMessage {
             violations.add(
                 "user_message.attachments",
                 format!("must have at most {MAX_TEXT} characters together"),
+            );
+        }
+        let sent = if self.attachments.is_empty() {
+            0
+        } else {
+            self.sent().len()
+        };
+        if length <= MAX_TEXT && total <= MAX_TEXT && self.text.len() + sent > MAX_STORED {
+            violations.add(
+                "user_message",
+                format!("must take at most {MAX_STORED} bytes with its attachments"),
             );
         }
         for (index, attachment) in self.attachments.iter().enumerate() {
@@ -248,6 +261,15 @@ mod tests {
             "request_id",
         ];
         assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn a_message_that_the_store_would_not_take_is_refused_before_it_is_sent() {
+        let mut violations = FieldViolations::new();
+        message(&"字".repeat(300_000), &"字".repeat(10_000)).check(&mut violations);
+        assert!(violations.is_empty());
+        message(&"字".repeat(300_000), &"字".repeat(300_000)).check(&mut violations);
+        assert_eq!(violations.as_slice()[0].field, "user_message");
     }
 
     #[test]

@@ -281,7 +281,7 @@ async fn only_services_reach_what_is_for_services() {
 }
 
 #[tokio::test]
-async fn teams_are_made_from_the_home_team_and_do_not_see_each_other() {
+async fn teams_are_made_once_from_the_home_team() {
     let installation = Installation::new();
     let running = installation.start().await;
     let owner = running.client(&installation.file("owner.token"));
@@ -310,22 +310,6 @@ async fn teams_are_made_from_the_home_team_and_do_not_see_each_other() {
         ["team_id", "admin_user_id"]
     );
 
-    let foreign = pb::CreateTokenRequest {
-        parent: "teams/red/users/rob".to_owned(),
-        ..pb::CreateTokenRequest::default()
-    };
-    assert_eq!(
-        owner.access.create_token(foreign).await.unwrap_err().reason,
-        "USER_NOT_FOUND"
-    );
-    let users = pb::ListUsersRequest {
-        parent: "teams/red".to_owned(),
-        ..pb::ListUsersRequest::default()
-    };
-    assert_eq!(
-        owner.access.list_users(users).await.unwrap_err().reason,
-        "TEAM_NOT_FOUND"
-    );
     let page = pb::ListTeamsRequest {
         page_size: 1,
         page_token: String::new(),
@@ -345,6 +329,36 @@ async fn teams_are_made_from_the_home_team_and_do_not_see_each_other() {
     assert_eq!(
         (names, second.next_page_token.as_str()),
         (vec!["teams/default", "teams/red"], "")
+    );
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_admin_of_one_team_finds_nobody_of_another() {
+    let installation = Installation::new();
+    let running = installation.start().await;
+    let owner = running.client(&installation.file("owner.token"));
+    let request = pb::CreateTeamRequest {
+        team_id: "red".to_owned(),
+        admin_user_id: "rob".to_owned(),
+        ..pb::CreateTeamRequest::default()
+    };
+    owner.access.create_team(request).await.unwrap();
+    let foreign = pb::CreateTokenRequest {
+        parent: "teams/red/users/rob".to_owned(),
+        ..pb::CreateTokenRequest::default()
+    };
+    assert_eq!(
+        owner.access.create_token(foreign).await.unwrap_err().reason,
+        "USER_NOT_FOUND"
+    );
+    let users = pb::ListUsersRequest {
+        parent: "teams/red".to_owned(),
+        ..pb::ListUsersRequest::default()
+    };
+    assert_eq!(
+        owner.access.list_users(users).await.unwrap_err().reason,
+        "TEAM_NOT_FOUND"
     );
     running.stop().await;
 }

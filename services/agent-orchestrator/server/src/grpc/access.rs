@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 
 use super::access_status;
 use super::convert::timestamp_to_pb;
-use crate::revocation::RevocationPush;
+use crate::background::RevocationPush;
 
 /// Serves the operations of the core.
 #[derive(Debug, Clone)]

@@ -43,6 +43,14 @@ fn refused(key: &SessionKey, operation: &'static str, fence: u64, error: ClientE
             fence,
             current: metadata(&error, "current"),
         },
+        "MESSAGE_TOO_LARGE" => Error::field(
+            "input",
+            format!(
+                "a message has {} bytes; at most {} are kept",
+                metadata(&error, "actual"),
+                metadata(&error, "limit")
+            ),
+        ),
         _ => failed(RECALL, operation, error),
     }
 }

@@ -8,7 +8,7 @@ use steward_proto::agent::v1::generate_response::Item;
 use steward_testkit::{ModelServer, Reply, ScriptedCall};
 
 use crate::config::ModelConfig;
-use crate::rig::{Options, World};
+use crate::tests::rig::{Options, World};
 
 fn said(text: &str) -> pb::ModelMessage {
     pb::ModelMessage {

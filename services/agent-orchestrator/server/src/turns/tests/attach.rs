@@ -5,7 +5,7 @@ use steward_orchestrator_core::session::{SessionStore as _, TurnState};
 use steward_proto::agent::v1 as pb;
 use steward_testkit::{ModelServer, PATIENCE, Reply, wait_for};
 
-use crate::rig::{Item, Options, World, completed, key, next, run, says, session, text};
+use crate::tests::rig::{Item, Options, World, completed, key, next, run, says, session, text};
 
 const ANSWER: &str = "It goes on whether or not anyone listens to it.";
 

@@ -7,7 +7,7 @@ use steward_orchestrator_core::session::{Message, Said, SessionStore as _, TurnS
 use steward_proto::agent::v1 as pb;
 use steward_testkit::{ModelServer, Reply, ScriptedCall};
 
-use crate::rig::{Item, Options, World, answers, completed, key, required, run, says, session};
+use crate::tests::rig::{Item, Options, World, answers, completed, key, required, run, says, session};
 
 fn shell_call(id: &str) -> ScriptedCall {
     ScriptedCall::new(id, "shell", r#"{"z":1}"#)

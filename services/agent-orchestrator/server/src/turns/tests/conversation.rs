@@ -8,7 +8,7 @@ use steward_proto::agent::v1 as pb;
 use steward_testkit::{ModelServer, Reply, ScriptedCall};
 
 use crate::config::ModelConfig;
-use crate::rig::{Item, Options, World, answers, completed, key, required, run, says, session, text};
+use crate::tests::rig::{Item, Options, World, answers, completed, key, required, run, says, session, text};
 
 #[tokio::test]
 async fn a_turn_streams_its_answer_and_stores_it_before_it_says_so() {
@@ -115,7 +115,7 @@ async fn parallel_calls_run_at_once_and_their_results_keep_the_models_order() {
     let mut stream = client.agent.run_turn(says(&session, "t1", "Look")).await.unwrap();
     let mut seen = Vec::new();
     loop {
-        let item = crate::rig::next(&mut stream).await;
+        let item = crate::tests::rig::next(&mut stream).await;
         let finished = matches!(&item, Item::ToolFinished(tool) if tool.call_id == "fast");
         seen.push(item);
         if finished {

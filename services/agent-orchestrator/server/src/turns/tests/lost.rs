@@ -1,11 +1,14 @@
 //! Processes that are lost at any point: what was acknowledged is there, nothing happens twice, and a stored reply is
 //! never asked for again (`T-9`, `T-11`).
 
+use std::time::Duration;
+
+use steward_base::Clock as _;
 use steward_model::prefix::extends_all;
 use steward_orchestrator_core::session::{Said, SessionStore as _, TurnState};
 use steward_testkit::{ModelServer, Reply};
 
-use crate::rig::{Item, Options, When, World, answers, completed, key, required, run, says, session};
+use crate::tests::rig::{Item, Options, When, World, answers, completed, key, required, run, says, session};
 
 /// First a call of the memory tool, then a final answer. What the model says differs from request to request, so that a
 /// second asking would show.
@@ -193,4 +196,43 @@ async fn results_of_the_client_survive_the_process_that_took_them() {
         assert_eq!(history.len(), 4, "{point} {when:?}: message, call, result, answer");
         process.kill().await;
     }
+}
+
+#[tokio::test]
+async fn a_turn_stops_when_another_process_has_taken_its_session_over() {
+    let options = Options {
+        lease: Duration::from_millis(30),
+        ..Options::default()
+    };
+    let model = ModelServer::with_replies([Reply::text("Never said.").hang_after(0)]).await;
+    let world = World::new(model, options);
+    let process = world.start().await;
+    let client = world.client(&process, "ann");
+    let session = session(&client).await;
+    let mut stream = client.agent.run_turn(says(&session, "t1", "Hi")).await.unwrap();
+    world.model.wait_for_requests(1).await;
+    let taken = loop {
+        // The heartbeat may come between the two; then the lease is good again and this is tried again.
+        world.clock.advance(Duration::from_mins(1));
+        let lease = world
+            .store
+            .acquire_lease(&key(&session), "t1", "elsewhere", Duration::from_mins(5))
+            .await;
+        if let Ok(fence) = lease {
+            break fence;
+        }
+    };
+    let mut last = None;
+    while let Some(item) = stream.message().await.unwrap() {
+        last = item.event.unwrap().event;
+    }
+    assert!(matches!(&last, Some(Item::Failed(failed)) if failed.reason == "STALE_FENCE" && failed.retryable));
+    let turn = world.store.turn(&key(&session), "t1").await.unwrap().unwrap();
+    assert_eq!(
+        turn.state,
+        TurnState::Running,
+        "its end is the other process's to write"
+    );
+    let refused = run(&client, says(&session, "t1", "Hi")).await.unwrap_err();
+    assert_eq!(refused.reason, "TURN_RUNNING", "taken {taken} at {}", world.clock.now());
 }

@@ -5,7 +5,7 @@ use steward_orchestrator_core::session::{Said, SessionStore as _, TurnState};
 use steward_proto::agent::v1 as pb;
 use steward_testkit::{ModelServer, Reply, ScriptedCall};
 
-use crate::rig::{Item, Options, World, completed, key, next, run, says, session};
+use crate::tests::rig::{Item, Options, World, completed, key, next, run, says, session};
 
 async fn interrupt(client: &steward_client::Client, session: &str) -> String {
     let request = pb::InterruptTurnRequest {

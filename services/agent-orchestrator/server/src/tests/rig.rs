@@ -63,6 +63,8 @@ pub(crate) struct Options {
     pub(crate) iterations: u32,
     /// Ended turns that a process remembers.
     pub(crate) kept_turns: usize,
+    /// Life of a lease without a heartbeat.
+    pub(crate) lease: Duration,
 }
 
 impl Default for Options {
@@ -71,6 +73,7 @@ impl Default for Options {
             nudges: NudgeSettings::default(),
             iterations: 20,
             kept_turns: 64,
+            lease: Duration::from_mins(5),
         }
     }
 }
@@ -154,7 +157,7 @@ impl World {
             holder: "here".to_owned(),
             limits: Limits {
                 iterations: self.options.iterations,
-                lease: Duration::from_mins(5),
+                lease: self.options.lease,
                 client_wait: Duration::from_hours(24),
                 nudges: self.options.nudges,
             },
