@@ -1,6 +1,6 @@
 //! What every Steward process needs around its services: configuration layers ([`config`]), supervised tasks
-//! ([`Tasks`]), a [`lifecycle`] with a soft and a hard stop, [`reconcile`] loops, [`telemetry`] for mains,
-//! [`failpoint`]s and private files ([`data_dir`]).
+//! ([`Tasks`]), a [`lifecycle`] with a soft and a hard stop, [`reconcile`] loops, [`telemetry`] for mains, the names for
+//! model calls in it ([`genai`]), [`failpoint`]s and private files ([`data_dir`]).
 //!
 //! It knows no transport and no database. Nothing here keeps state for the whole process except telemetry and
 //! failpoints, so many instances run side by side in one test binary.
@@ -10,6 +10,7 @@ pub mod boot;
 pub mod config;
 pub mod data_dir;
 pub mod failpoint;
+pub mod genai;
 pub mod lifecycle;
 pub mod reconcile;
 pub mod tasks;

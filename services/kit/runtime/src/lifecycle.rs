@@ -46,7 +46,10 @@ where
             Ok(guard) => guard,
             Err(error) => return report(&error),
         };
-        let code = live(setup.boot, setup.patience, start).await;
+        let code = match guard.serve(&setup.boot.tasks).await {
+            Ok(()) => live(setup.boot, setup.patience, start).await,
+            Err(error) => report(&error),
+        };
         // Flushing blocks until the exporter's own tasks have run.
         let _ = tokio::task::spawn_blocking(move || drop(guard)).await;
         code

@@ -24,6 +24,9 @@ use tracing::Instrument as _;
 /// process from ending.
 const ENDING_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Name of the span around every task.
+pub(crate) const TASK_SPAN: &str = "task";
+
 /// Any error, for tasks and start-up.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -138,7 +141,7 @@ impl Tasks {
         F: Future<Output = TaskResult> + Send + 'static,
     {
         let name = name.into();
-        let span = tracing::info_span!("task", task.name = %name);
+        let span = tracing::info_span!(TASK_SPAN, task.name = %name);
         let shared = Arc::clone(&self.shared);
         let supervised = async move {
             let guarded = AssertUnwindSafe(future).catch_unwind();

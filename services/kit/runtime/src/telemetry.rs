@@ -1,25 +1,38 @@
-//! Logs and traces of a process. Installed by mains through [`crate::run`], never by libraries or tests of libraries.
+//! Logs, traces and metrics of a process. Installed by mains through [`crate::run`], never by libraries or tests of
+//! libraries.
 //!
 //! Logs go to stderr: readable on a terminal, JSON elsewhere; the filter is `STEWARD_LOG`. Trace ids are made and
-//! passed on in any case, so that a log line or an error can be followed across services; spans are exported only
-//! when an OTLP endpoint is set.
+//! passed on in any case, so that a log line or an error can be followed across services; spans and metrics leave the
+//! process only when an OTLP endpoint is set. Metrics can also be read over HTTP, in Prometheus' text form.
+//!
+//! Nothing that people or models say, no memory, no token and no key belongs into any of the three. Whoever adds a
+//! field or a label takes an id, a count, a duration or a word from a closed list.
+
+mod metrics;
+pub(crate) mod prometheus;
+mod traces;
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry::{KeyValue, global};
-use opentelemetry_otlp::WithExportConfig as _;
 use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
+use self::prometheus::Page;
 use crate::boot::StartError;
 use crate::config::{self, Problem};
+use crate::tasks::Tasks;
 
 /// What is logged unless `STEWARD_LOG` or the configuration say otherwise.
 pub const DEFAULT_FILTER: &str = "info,h2=warn,hyper=warn,tower=warn,sqlx=warn";
@@ -28,14 +41,19 @@ pub const DEFAULT_FILTER: &str = "info,h2=warn,hyper=warn,tower=warn,sqlx=warn";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Log filter in the syntax of `tracing_subscriber::EnvFilter`; `STEWARD_LOG` overrides it.
+    /// Log filter in the syntax of `tracing_subscriber::EnvFilter`; `STEWARD_LOG` overrides it. Traces do not depend on it.
     pub filter: String,
     /// Shape of the log lines.
     pub format: Format,
-    /// OTLP/gRPC endpoint for traces, for example `http://127.0.0.1:4317`. Absent: no export.
+    /// OTLP/gRPC endpoint for traces and metrics, for example `http://127.0.0.1:4317`. Absent: no export.
     pub otlp_endpoint: Option<String>,
     /// Share of traces that are exported, 0 to 1.
     pub sample_ratio: f64,
+    /// Seconds between two exports of the metrics to the OTLP endpoint.
+    pub metrics_seconds: u32,
+    /// Address on which metrics can be read in Prometheus' text form, at `/metrics`: `127.0.0.1:9464`. Absent: nowhere.
+    /// Anyone who reaches it may read.
+    pub prometheus_listen: Option<String>,
 }
 
 impl Default for Config {
@@ -45,6 +63,8 @@ impl Default for Config {
             format: Format::Auto,
             otlp_endpoint: None,
             sample_ratio: 1.0,
+            metrics_seconds: 60,
+            prometheus_listen: None,
         }
     }
 }
@@ -58,6 +78,17 @@ impl Config {
         }
         if !(0.0..=1.0).contains(&self.sample_ratio) {
             problems.push(Problem::new("sample_ratio", "must be between 0 and 1"));
+        }
+        let has_scheme = |endpoint: &String| endpoint.starts_with("http://") || endpoint.starts_with("https://");
+        if !self.otlp_endpoint.as_ref().is_none_or(has_scheme) {
+            problems.push(Problem::new("otlp_endpoint", "must begin with http:// or https://"));
+        }
+        if self.metrics_seconds == 0 {
+            problems.push(Problem::new("metrics_seconds", "must be at least 1"));
+        }
+        let wrong = |listen: &String| listen.parse::<SocketAddr>().is_err();
+        if self.prometheus_listen.as_ref().is_some_and(wrong) {
+            problems.push(Problem::new("prometheus_listen", "must be an IP address and a port"));
         }
         problems
     }
@@ -79,7 +110,7 @@ pub enum Format {
 /// What [`install`] needs.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// `service.name` of the process in traces: `steward`, `memory-service`, …
+    /// `service.name` of the process in traces and metrics: `steward`, `memory-service`, …
     pub service: String,
     /// The configuration section.
     pub config: Config,
@@ -93,32 +124,68 @@ impl Options {
             config: Config::default(),
         }
     }
+
+    fn resource(&self) -> Resource {
+        Resource::builder()
+            .with_service_name(self.service.clone())
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build()
+    }
+
+    fn interval(&self) -> Duration {
+        Duration::from_secs(self.config.metrics_seconds.max(1).into())
+    }
 }
 
 /// Flushes what was not exported yet when it is dropped. Dropping may block for some seconds.
 #[derive(Debug)]
-#[must_use = "traces are flushed when the guard is dropped"]
+#[must_use = "traces and metrics are flushed when the guard is dropped"]
 pub struct Guard {
-    provider: SdkTracerProvider,
+    traces: SdkTracerProvider,
+    metrics: Option<SdkMeterProvider>,
+    page: Option<Page>,
+}
+
+impl Guard {
+    /// Makes the metrics readable over HTTP if the configuration says so; the address is logged. The task ends with the
+    /// first soft stop.
+    pub async fn serve(&self, tasks: &Tasks) -> Result<(), StartError> {
+        match &self.page {
+            Some(page) => page.serve(tasks).await,
+            None => Ok(()),
+        }
+    }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Nobody is left to tell when the last spans cannot be delivered.
-        let _ = self.provider.shutdown();
+        // Nobody is left to tell when the last spans and counts cannot be delivered.
+        let _ = self.traces.shutdown();
+        if let Some(metrics) = &self.metrics {
+            let _ = metrics.shutdown();
+        }
     }
 }
 
-/// Installs logs and traces for the whole process. Needs a tokio runtime; fails when called twice.
+/// Installs logs, traces and metrics for the whole process. Needs a tokio runtime; fails when called twice.
 pub fn install(options: &Options) -> Result<Guard, StartError> {
     let wanted = config::environment_value("STEWARD_LOG").unwrap_or_else(|| options.config.filter.clone());
     let filter = EnvFilter::try_new(&wanted).map_err(|error| StartError::Config {
         problems: vec![Problem::new("STEWARD_LOG", format!("is not a log filter: {error}"))],
     })?;
-    let provider = provider(options)?;
+    let traces = traces::provider(options)?;
+    let (metrics, page) = metrics::provider(options)?.unzip();
     global::set_text_map_propagator(TraceContextPropagator::new());
-    global::set_tracer_provider(provider.clone());
-    let traces = tracing_opentelemetry::layer().with_tracer(provider.tracer("steward"));
+    global::set_tracer_provider(traces.clone());
+    if let Some(metrics) = &metrics {
+        global::set_meter_provider(metrics.clone());
+    }
+    // Where in the source and on which thread is for debuggers; the log has it.
+    let spans = tracing_opentelemetry::layer()
+        .with_location(false)
+        .with_threads(false)
+        .with_tracer(traces.tracer("steward"))
+        .with_filter(filter_fn(traces::belongs));
     let json = match options.config.format {
         Format::Auto => !std::io::stderr().is_terminal(),
         Format::Pretty => false,
@@ -133,31 +200,15 @@ pub fn install(options: &Options) -> Result<Guard, StartError> {
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).boxed()
     };
     tracing_subscriber::registry()
-        .with(filter)
-        .with(traces)
-        .with(lines)
+        .with(spans)
+        .with(lines.with_filter(filter))
         .try_init()
         .map_err(|error| StartError::new("install telemetry", error))?;
-    Ok(Guard { provider })
-}
-
-fn provider(options: &Options) -> Result<SdkTracerProvider, StartError> {
-    let resource = Resource::builder()
-        .with_service_name(options.service.clone())
-        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
-        .build();
-    let builder = SdkTracerProvider::builder().with_resource(resource);
-    let Some(endpoint) = &options.config.otlp_endpoint else {
-        // Ids without recording: cheap, and a request can still be followed through the logs.
-        return Ok(builder.with_sampler(Sampler::AlwaysOff).build());
-    };
-    let exporter = opentelemetry_otlp::SpanExporter::builder()
-        .with_tonic()
-        .with_endpoint(endpoint.clone())
-        .build()
-        .map_err(|error| StartError::new("set up the trace exporter", error))?;
-    let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(options.config.sample_ratio)));
-    Ok(builder.with_sampler(sampler).with_batch_exporter(exporter).build())
+    Ok(Guard {
+        traces,
+        metrics,
+        page: page.flatten(),
+    })
 }
 
 #[cfg(test)]
@@ -165,14 +216,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_filter_and_ratio_are_both_reported() {
+    fn everything_that_is_wrong_is_reported() {
         let config = Config {
             filter: "steward=loud=no".to_owned(),
             sample_ratio: 2.0,
+            otlp_endpoint: Some("collector:4317".to_owned()),
+            metrics_seconds: 0,
+            prometheus_listen: Some("9464".to_owned()),
             ..Config::default()
         };
         let paths: Vec<_> = config.validate().into_iter().map(|problem| problem.path).collect();
-        assert_eq!(paths, ["filter", "sample_ratio"]);
+        assert_eq!(
+            paths,
+            [
+                "filter",
+                "sample_ratio",
+                "otlp_endpoint",
+                "metrics_seconds",
+                "prometheus_listen"
+            ]
+        );
         assert!(Config::default().validate().is_empty());
     }
 }
