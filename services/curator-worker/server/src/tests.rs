@@ -297,6 +297,43 @@ async fn a_newer_review_makes_the_running_one_give_way_and_takes_it_over() {
 }
 
 #[tokio::test]
+async fn a_new_turn_of_the_person_comes_first_and_costs_no_try() {
+    let rig = Rig::new(
+        "worker-turn",
+        [Turn::Wait(Box::new(calls(&[("memory", ADD)]))), says(NOTHING)],
+    )
+    .await;
+    rig.fakes.due("r1", 2, true, false);
+    wait_for("the model to be asked", PATIENCE, || async {
+        rig.fakes.requests().len() == 1
+    })
+    .await;
+    rig.fakes.open_turn("another");
+    let mut others = 0;
+    // Each review that comes in makes the worker look up; it looks at the session from time to time.
+    let fences = || rig.fakes.exchanged().iter().map(|exchange| exchange.fence).max();
+    wait_for("the review to be handed out again", PATIENCE, || {
+        others += 1;
+        rig.fakes.due_of("gone", &format!("x{others}"), 2);
+        let looked = rig.fakes.looks() >= 3;
+        if looked {
+            rig.fakes.release();
+        }
+        let again = fences() >= Some(2);
+        async move { again }
+    })
+    .await;
+    rig.fakes.open_turn("");
+    let review = rig.reaches("r1", ReviewState::Succeeded).await;
+    assert_eq!((review.attempts, review.iterations), (1, 2));
+    assert_eq!(
+        rig.fakes.applied().len(),
+        1,
+        "what was written before is not written again"
+    );
+}
+
+#[tokio::test]
 async fn people_see_their_own_reviews_only_and_learn_everything_that_is_wrong() {
     let rig = Rig::new("worker-own", [says(NOTHING)]).await;
     rig.fakes.due("r1", 2, true, false);

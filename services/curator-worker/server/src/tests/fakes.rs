@@ -64,6 +64,8 @@ pub(super) struct State {
     refuse_tokens: Option<&'static str>,
     stored_already: bool,
     lose_next_answer: bool,
+    open_turn: String,
+    looks: usize,
 }
 
 /// All of them.
@@ -161,6 +163,16 @@ impl Fakes {
         self.state().refuse_tokens = None;
     }
 
+    /// How often the session was asked for.
+    pub(super) fn looks(&self) -> usize {
+        self.state().looks
+    }
+
+    /// A person talks in the session again.
+    pub(super) fn open_turn(&self, turn: &str) {
+        turn.clone_into(&mut self.state().open_turn);
+    }
+
     pub(super) fn requests(&self) -> Vec<agent::GenerateRequest> {
         self.state().requests.clone()
     }
@@ -252,16 +264,21 @@ fn list_entries() -> memory::ListEntriesResponse {
     }
 }
 
-fn get_session(request: &Request<recall::GetSessionRequest>) -> Result<recall::GetSessionResponse, Status> {
+fn get_session(
+    fakes: &Fakes,
+    request: &Request<recall::GetSessionRequest>,
+) -> Result<recall::GetSessionResponse, Status> {
     expect_token(request, "job-token")?;
     if request.get_ref().name != "teams/red/sessions/s" {
         return Err(refusal(Code::NotFound, "SESSION_NOT_FOUND"));
     }
+    fakes.state().looks += 1;
     Ok(recall::GetSessionResponse {
         session: Some(recall::Session {
             model: "parent".to_owned(),
             system_prompt: "the parent's prompt".to_owned(),
             tools_json: TOOLS.to_owned(),
+            open_turn: fakes.state().open_turn.clone(),
             ..Default::default()
         }),
     })

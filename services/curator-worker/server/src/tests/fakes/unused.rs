@@ -70,7 +70,7 @@ service! {
 
 service! {
     SessionStoreService of recall {
-        get_session(GetSessionRequest) -> GetSessionResponse = |_, request| get_session(&request);
+        get_session(GetSessionRequest) -> GetSessionResponse = |fakes, request| get_session(fakes, &request);
         list_messages(ListMessagesRequest) -> ListMessagesResponse = |_, _| Ok(list_messages());
         list_due_reviews(ListDueReviewsRequest) -> ListDueReviewsResponse =
             |fakes, _| Ok(recall::ListDueReviewsResponse { due_reviews: fakes.state().due.clone() });
@@ -84,6 +84,7 @@ service! {
         release_turn_lease(ReleaseTurnLeaseRequest) -> ReleaseTurnLeaseResponse;
         append_messages(AppendMessagesRequest) -> AppendMessagesResponse;
         get_turn(GetTurnRequest) -> GetTurnResponse;
+        list_team_activity(ListTeamActivityRequest) -> ListTeamActivityResponse;
         check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
     }
 }
