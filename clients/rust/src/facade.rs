@@ -151,6 +151,29 @@ facade! {
 }
 
 facade! {
+    /// `steward.learning.v1.CuratorService`: the ageing of a team's library.
+    CuratorClient = learning::curator_service_client::CuratorServiceClient {
+        run_curation(RunCurationRequest) -> RunCurationResponse;
+        get_curation_status(GetCurationStatusRequest) -> GetCurationStatusResponse;
+        pause_curation(PauseCurationRequest) -> PauseCurationResponse;
+        resume_curation(ResumeCurationRequest) -> ResumeCurationResponse;
+        list_curation_runs(ListCurationRunsRequest) -> ListCurationRunsResponse;
+        get_curation_report(GetCurationReportRequest) -> GetCurationReportResponse;
+        rollback_curation_run(RollbackCurationRunRequest) -> RollbackCurationRunResponse;
+    }
+}
+
+facade! {
+    /// `steward.skill.v1.LibraryService`: a team's library, for a curation.
+    LibraryClient = skill::library_service_client::LibraryServiceClient {
+        list_records(ListRecordsRequest) -> ListRecordsResponse;
+        create_snapshot(CreateSnapshotRequest) -> CreateSnapshotResponse;
+        apply_transitions(ApplyTransitionsRequest) -> ApplyTransitionsResponse;
+        rollback_run(RollbackRunRequest) -> RollbackRunResponse;
+    }
+}
+
+facade! {
     /// `steward.memory.v1.MemoryService`: memory entries.
     MemoryClient = memory::memory_service_client::MemoryServiceClient {
         apply(ApplyRequest) -> ApplyResponse;
@@ -186,6 +209,7 @@ facade! {
         get_turn(GetTurnRequest) -> GetTurnResponse;
         list_due_reviews(ListDueReviewsRequest) -> ListDueReviewsResponse;
         acknowledge_due_reviews(AcknowledgeDueReviewsRequest) -> AcknowledgeDueReviewsResponse;
+        list_team_activity(ListTeamActivityRequest) -> ListTeamActivityResponse;
         check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
     }
 }
@@ -221,6 +245,8 @@ pub struct Client {
     pub sessions: SessionClient,
     /// What the reviewer did.
     pub reviews: ReviewClient,
+    /// The ageing of a team's library.
+    pub curator: CuratorClient,
     /// Memory entries.
     pub memory: MemoryClient,
     /// Search in the past.
@@ -240,6 +266,7 @@ impl Client {
             model: ModelClient::new(wire.clone()),
             sessions: SessionClient::new(wire.clone()),
             reviews: ReviewClient::new(wire.clone()),
+            curator: CuratorClient::new(wire.clone()),
             memory: MemoryClient::new(wire.clone()),
             recall: RecallClient::new(wire.clone()),
             store: SessionStoreClient::new(wire.clone()),

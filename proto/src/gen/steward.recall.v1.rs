@@ -1754,6 +1754,69 @@ impl ::prost::Name for CheckIntegrityResponse {
         "/steward.recall.v1.CheckIntegrityResponse".into()
     }
 }
+/// Request of ListTeamActivity.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListTeamActivityRequest {
+    /// At most this many; 0 means 100, more than 500 is coerced to 500, negative is an error.
+    #[prost(int32, tag = "1")]
+    pub page_size: i32,
+    /// From the previous page; empty for the first.
+    #[prost(string, tag = "2")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListTeamActivityRequest {
+    const NAME: &'static str = "ListTeamActivityRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListTeamActivityRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListTeamActivityRequest".into()
+    }
+}
+/// Response of ListTeamActivity.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListTeamActivityResponse {
+    /// A team each.
+    #[prost(message, repeated, tag = "1")]
+    pub teams: ::prost::alloc::vec::Vec<TeamActivity>,
+    /// For the next page; empty at the end.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListTeamActivityResponse {
+    const NAME: &'static str = "ListTeamActivityResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListTeamActivityResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListTeamActivityResponse".into()
+    }
+}
+/// When a team was active.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TeamActivity {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub team: ::prost::alloc::string::String,
+    /// Latest activity in a session of any of its users; absent without sessions.
+    #[prost(message, optional, tag = "2")]
+    pub last_active_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Users by their latest activity, latest first, at most 10.
+    #[prost(string, repeated, tag = "3")]
+    pub users: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for TeamActivity {
+    const NAME: &'static str = "TeamActivity";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.TeamActivity".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.TeamActivity".into()
+    }
+}
 /// Generated client implementations.
 pub mod session_store_service_client {
     #![allow(
@@ -2168,6 +2231,37 @@ pub mod session_store_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Lists for every team that has sessions when a person was last active in it, in the order of the teams' ids. For the
+        /// worker, which curates while nobody works. Errors: INVALID_REQUEST.
+        pub async fn list_team_activity(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListTeamActivityRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTeamActivityResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/ListTeamActivity",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "ListTeamActivity",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Checks the rows and the index of a team against each other, and rebuilds the index from the rows if asked to.
         /// Errors: DATA_DAMAGED when rows themselves are damaged.
         pub async fn check_integrity(
@@ -2301,6 +2395,15 @@ pub mod session_store_service_server {
             request: tonic::Request<super::AcknowledgeDueReviewsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::AcknowledgeDueReviewsResponse>,
+            tonic::Status,
+        >;
+        /// Lists for every team that has sessions when a person was last active in it, in the order of the teams' ids. For the
+        /// worker, which curates while nobody works. Errors: INVALID_REQUEST.
+        async fn list_team_activity(
+            &self,
+            request: tonic::Request<super::ListTeamActivityRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListTeamActivityResponse>,
             tonic::Status,
         >;
         /// Checks the rows and the index of a team against each other, and rebuilds the index from the rows if asked to.
@@ -2897,6 +3000,55 @@ pub mod session_store_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = AcknowledgeDueReviewsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/ListTeamActivity" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListTeamActivitySvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::ListTeamActivityRequest>
+                    for ListTeamActivitySvc<T> {
+                        type Response = super::ListTeamActivityResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListTeamActivityRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::list_team_activity(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListTeamActivitySvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -46,6 +46,8 @@ pub enum ErrorReason {
     RecordDamaged = 18,
     /// PERMISSION_DENIED. The caller's role may not do this in this scope. Metadata: `role`, `required`.
     RoleRequired = 19,
+    /// NOT_FOUND. No snapshot of this run: it was never taken, or dropped for newer ones. Metadata: `snapshot`.
+    SnapshotNotFound = 20,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -74,6 +76,7 @@ impl ErrorReason {
             Self::EvidenceUntrusted => "ERROR_REASON_EVIDENCE_UNTRUSTED",
             Self::RecordDamaged => "ERROR_REASON_RECORD_DAMAGED",
             Self::RoleRequired => "ERROR_REASON_ROLE_REQUIRED",
+            Self::SnapshotNotFound => "ERROR_REASON_SNAPSHOT_NOT_FOUND",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -99,8 +102,961 @@ impl ErrorReason {
             "ERROR_REASON_EVIDENCE_UNTRUSTED" => Some(Self::EvidenceUntrusted),
             "ERROR_REASON_RECORD_DAMAGED" => Some(Self::RecordDamaged),
             "ERROR_REASON_ROLE_REQUIRED" => Some(Self::RoleRequired),
+            "ERROR_REASON_SNAPSHOT_NOT_FOUND" => Some(Self::SnapshotNotFound),
             _ => None,
         }
+    }
+}
+/// A skill with what decides on its age.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LibraryRecord {
+    /// Resource name; of an archived skill the one that restores exactly it.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Identity for good, also across a later skill of the same name.
+    #[prost(string, tag = "2")]
+    pub uid: ::prost::alloc::string::String,
+    /// Age.
+    #[prost(enumeration = "SkillAge", tag = "3")]
+    pub age: i32,
+    /// Whether a person pinned it.
+    #[prost(bool, tag = "4")]
+    pub pinned: bool,
+    /// Uses: loads in the foreground, by schedules and delegates. Zero is no evidence of anything.
+    #[prost(uint64, tag = "5")]
+    pub uses: u64,
+    /// Changes after creation.
+    #[prost(uint64, tag = "6")]
+    pub patches: u64,
+    /// Latest use; absent when never used.
+    #[prost(message, optional, tag = "7")]
+    pub last_use_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Latest revision that no curation made, the first one and a restored one included.
+    #[prost(message, optional, tag = "8")]
+    pub last_change_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it was made.
+    #[prost(message, optional, tag = "9")]
+    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// State of the record and its use, to be given back with a change.
+    #[prost(string, tag = "10")]
+    pub etag: ::prost::alloc::string::String,
+}
+impl ::prost::Name for LibraryRecord {
+    const NAME: &'static str = "LibraryRecord";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.LibraryRecord".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.LibraryRecord".into()
+    }
+}
+/// A record that cannot be read.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DamagedRecord {
+    /// The skill as far as it is known.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What is wrong.
+    #[prost(string, tag = "2")]
+    pub problem: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DamagedRecord {
+    const NAME: &'static str = "DamagedRecord";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DamagedRecord".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DamagedRecord".into()
+    }
+}
+/// A snapshot of the library.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LibrarySnapshot {
+    /// `teams/{team}/librarySnapshots/{snapshot}`; the id is that of its run.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// How many skills it holds.
+    #[prost(uint32, tag = "2")]
+    pub skills: u32,
+    /// When it was taken.
+    #[prost(message, optional, tag = "3")]
+    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for LibrarySnapshot {
+    const NAME: &'static str = "LibrarySnapshot";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.LibrarySnapshot".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.LibrarySnapshot".into()
+    }
+}
+/// A change of a skill's age.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Transition {
+    /// Identity of the skill.
+    #[prost(string, tag = "1")]
+    pub uid: ::prost::alloc::string::String,
+    /// The record's etag as it was read.
+    #[prost(string, tag = "2")]
+    pub etag: ::prost::alloc::string::String,
+    /// Age that it shall have: active or stale (of a skill in use), or archived.
+    #[prost(enumeration = "SkillAge", tag = "3")]
+    pub age: i32,
+}
+impl ::prost::Name for Transition {
+    const NAME: &'static str = "Transition";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.Transition".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.Transition".into()
+    }
+}
+/// What became of a skill in a run.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransitionResult {
+    /// Identity of the skill.
+    #[prost(string, tag = "1")]
+    pub uid: ::prost::alloc::string::String,
+    /// Resource name; the last known one if the skill is gone.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// What happened.
+    #[prost(enumeration = "transition_result::Outcome", tag = "3")]
+    pub outcome: i32,
+    /// Age before.
+    #[prost(enumeration = "SkillAge", tag = "4")]
+    pub from: i32,
+    /// Age after.
+    #[prost(enumeration = "SkillAge", tag = "5")]
+    pub to: i32,
+    /// For conflicts and refusals: `changed`, `gone`, `name_taken`, or the gate; else empty.
+    #[prost(string, tag = "6")]
+    pub reason: ::prost::alloc::string::String,
+}
+/// Nested message and enum types in `TransitionResult`.
+pub mod transition_result {
+    /// What happened.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Outcome {
+        /// Not given.
+        Unspecified = 0,
+        /// Changed, now or by an earlier try of the run.
+        Applied = 1,
+        /// It was so already.
+        Unchanged = 2,
+        /// Something else changed or used it meanwhile, or its name is taken; it was left as it is.
+        Conflict = 3,
+        /// A gate refused; it was left as it is.
+        Refused = 4,
+    }
+    impl Outcome {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "OUTCOME_UNSPECIFIED",
+                Self::Applied => "OUTCOME_APPLIED",
+                Self::Unchanged => "OUTCOME_UNCHANGED",
+                Self::Conflict => "OUTCOME_CONFLICT",
+                Self::Refused => "OUTCOME_REFUSED",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "OUTCOME_UNSPECIFIED" => Some(Self::Unspecified),
+                "OUTCOME_APPLIED" => Some(Self::Applied),
+                "OUTCOME_UNCHANGED" => Some(Self::Unchanged),
+                "OUTCOME_CONFLICT" => Some(Self::Conflict),
+                "OUTCOME_REFUSED" => Some(Self::Refused),
+                _ => None,
+            }
+        }
+    }
+}
+impl ::prost::Name for TransitionResult {
+    const NAME: &'static str = "TransitionResult";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.TransitionResult".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.TransitionResult".into()
+    }
+}
+/// Request of ListRecords.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListRecordsRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// At most this many; 0 means 500, more than 1000 is coerced to 1000, negative is an error.
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    /// From the previous page; empty for the first.
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListRecordsRequest {
+    const NAME: &'static str = "ListRecordsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListRecordsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListRecordsRequest".into()
+    }
+}
+/// Response of ListRecords.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListRecordsResponse {
+    /// The records.
+    #[prost(message, repeated, tag = "1")]
+    pub records: ::prost::alloc::vec::Vec<LibraryRecord>,
+    /// Records that cannot be read.
+    #[prost(message, repeated, tag = "2")]
+    pub damaged: ::prost::alloc::vec::Vec<DamagedRecord>,
+    /// For the next page; empty at the end.
+    #[prost(string, tag = "3")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListRecordsResponse {
+    const NAME: &'static str = "ListRecordsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListRecordsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListRecordsResponse".into()
+    }
+}
+/// Request of CreateSnapshot.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateSnapshotRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Id of the run for which it is taken.
+    #[prost(string, tag = "2")]
+    pub run: ::prost::alloc::string::String,
+}
+impl ::prost::Name for CreateSnapshotRequest {
+    const NAME: &'static str = "CreateSnapshotRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.CreateSnapshotRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.CreateSnapshotRequest".into()
+    }
+}
+/// Response of CreateSnapshot.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateSnapshotResponse {
+    /// The snapshot, also if an earlier try of the run took it.
+    #[prost(message, optional, tag = "1")]
+    pub snapshot: ::core::option::Option<LibrarySnapshot>,
+}
+impl ::prost::Name for CreateSnapshotResponse {
+    const NAME: &'static str = "CreateSnapshotResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.CreateSnapshotResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.CreateSnapshotResponse".into()
+    }
+}
+/// Request of ApplyTransitions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ApplyTransitionsRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Id of the run.
+    #[prost(string, tag = "2")]
+    pub run: ::prost::alloc::string::String,
+    /// The changes, at most 500.
+    #[prost(message, repeated, tag = "3")]
+    pub transitions: ::prost::alloc::vec::Vec<Transition>,
+}
+impl ::prost::Name for ApplyTransitionsRequest {
+    const NAME: &'static str = "ApplyTransitionsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ApplyTransitionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ApplyTransitionsRequest".into()
+    }
+}
+/// Response of ApplyTransitions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ApplyTransitionsResponse {
+    /// What became of each, in the order of the request.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<TransitionResult>,
+}
+impl ::prost::Name for ApplyTransitionsResponse {
+    const NAME: &'static str = "ApplyTransitionsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ApplyTransitionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ApplyTransitionsResponse".into()
+    }
+}
+/// Request of RollbackRun.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RollbackRunRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Id of the run to undo.
+    #[prost(string, tag = "2")]
+    pub run: ::prost::alloc::string::String,
+    /// Id of the run that undoes it.
+    #[prost(string, tag = "3")]
+    pub rollback: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RollbackRunRequest {
+    const NAME: &'static str = "RollbackRunRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RollbackRunRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RollbackRunRequest".into()
+    }
+}
+/// Response of RollbackRun.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RollbackRunResponse {
+    /// The safety snapshot.
+    #[prost(message, optional, tag = "1")]
+    pub snapshot: ::core::option::Option<LibrarySnapshot>,
+    /// What became of each skill that the run had changed.
+    #[prost(message, repeated, tag = "2")]
+    pub results: ::prost::alloc::vec::Vec<TransitionResult>,
+}
+impl ::prost::Name for RollbackRunResponse {
+    const NAME: &'static str = "RollbackRunResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RollbackRunResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RollbackRunResponse".into()
+    }
+}
+/// How old a skill counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SkillAge {
+    /// Not given.
+    Unspecified = 0,
+    /// In use.
+    Active = 1,
+    /// In use, and not used for long; the next use makes it active.
+    Stale = 2,
+    /// Set aside; restorable.
+    Archived = 3,
+}
+impl SkillAge {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SKILL_AGE_UNSPECIFIED",
+            Self::Active => "SKILL_AGE_ACTIVE",
+            Self::Stale => "SKILL_AGE_STALE",
+            Self::Archived => "SKILL_AGE_ARCHIVED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SKILL_AGE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SKILL_AGE_ACTIVE" => Some(Self::Active),
+            "SKILL_AGE_STALE" => Some(Self::Stale),
+            "SKILL_AGE_ARCHIVED" => Some(Self::Archived),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+pub mod library_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// What a curation may do to a team's library. Served by skill-registry to the curation's job credential alone; a dry run
+    /// holds one that can read and nothing else. Only skills that a review or a curation made and that nobody pinned are
+    /// touched, whatever a request says; a record that cannot be read is left alone.
+    #[derive(Debug, Clone)]
+    pub struct LibraryServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> LibraryServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> LibraryServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            LibraryServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Lists the skills of the whole team that reviews and curations made, archived ones included, by identity; those whose
+        /// record cannot be read come apart. Errors: INVALID_REQUEST.
+        pub async fn list_records(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListRecordsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListRecordsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/ListRecords",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.LibraryService", "ListRecords"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Takes a snapshot of the team's library for a run, once per run, and drops the oldest beyond 10 together with the
+        /// record of what their runs changed. Errors: STALE_FENCE, INVALID_REQUEST.
+        pub async fn create_snapshot(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CreateSnapshotRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateSnapshotResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/CreateSnapshot",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.LibraryService", "CreateSnapshot"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Changes the age of skills, each by itself and only if it is as the caller saw it. What this run did before is not done
+        /// again and answered as applied. Needs the run's snapshot. Errors: SNAPSHOT_NOT_FOUND, STALE_FENCE, INVALID_REQUEST.
+        pub async fn apply_transitions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ApplyTransitionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ApplyTransitionsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/ApplyTransitions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.skill.v1.LibraryService",
+                        "ApplyTransitions",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Puts back what a run changed. First everything that will be needed is read and a safety snapshot is taken; if either
+        /// fails, nothing is touched. A skill that changed since stays as it is and is answered as a conflict. Called again, it
+        /// goes on where it stopped. Errors: SNAPSHOT_NOT_FOUND, RECORD_DAMAGED, STALE_FENCE, INVALID_REQUEST.
+        pub async fn rollback_run(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RollbackRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RollbackRunResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/RollbackRun",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.LibraryService", "RollbackRun"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod library_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with LibraryServiceServer.
+    #[async_trait]
+    pub trait LibraryService: std::marker::Send + std::marker::Sync + 'static {
+        /// Lists the skills of the whole team that reviews and curations made, archived ones included, by identity; those whose
+        /// record cannot be read come apart. Errors: INVALID_REQUEST.
+        async fn list_records(
+            &self,
+            request: tonic::Request<super::ListRecordsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListRecordsResponse>,
+            tonic::Status,
+        >;
+        /// Takes a snapshot of the team's library for a run, once per run, and drops the oldest beyond 10 together with the
+        /// record of what their runs changed. Errors: STALE_FENCE, INVALID_REQUEST.
+        async fn create_snapshot(
+            &self,
+            request: tonic::Request<super::CreateSnapshotRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateSnapshotResponse>,
+            tonic::Status,
+        >;
+        /// Changes the age of skills, each by itself and only if it is as the caller saw it. What this run did before is not done
+        /// again and answered as applied. Needs the run's snapshot. Errors: SNAPSHOT_NOT_FOUND, STALE_FENCE, INVALID_REQUEST.
+        async fn apply_transitions(
+            &self,
+            request: tonic::Request<super::ApplyTransitionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ApplyTransitionsResponse>,
+            tonic::Status,
+        >;
+        /// Puts back what a run changed. First everything that will be needed is read and a safety snapshot is taken; if either
+        /// fails, nothing is touched. A skill that changed since stays as it is and is answered as a conflict. Called again, it
+        /// goes on where it stopped. Errors: SNAPSHOT_NOT_FOUND, RECORD_DAMAGED, STALE_FENCE, INVALID_REQUEST.
+        async fn rollback_run(
+            &self,
+            request: tonic::Request<super::RollbackRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RollbackRunResponse>,
+            tonic::Status,
+        >;
+    }
+    /// What a curation may do to a team's library. Served by skill-registry to the curation's job credential alone; a dry run
+    /// holds one that can read and nothing else. Only skills that a review or a curation made and that nobody pinned are
+    /// touched, whatever a request says; a record that cannot be read is left alone.
+    #[derive(Debug)]
+    pub struct LibraryServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> LibraryServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for LibraryServiceServer<T>
+    where
+        T: LibraryService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/steward.skill.v1.LibraryService/ListRecords" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListRecordsSvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::ListRecordsRequest>
+                    for ListRecordsSvc<T> {
+                        type Response = super::ListRecordsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListRecordsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::list_records(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListRecordsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.LibraryService/CreateSnapshot" => {
+                    #[allow(non_camel_case_types)]
+                    struct CreateSnapshotSvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::CreateSnapshotRequest>
+                    for CreateSnapshotSvc<T> {
+                        type Response = super::CreateSnapshotResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CreateSnapshotRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::create_snapshot(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CreateSnapshotSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.LibraryService/ApplyTransitions" => {
+                    #[allow(non_camel_case_types)]
+                    struct ApplyTransitionsSvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::ApplyTransitionsRequest>
+                    for ApplyTransitionsSvc<T> {
+                        type Response = super::ApplyTransitionsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ApplyTransitionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::apply_transitions(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ApplyTransitionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.LibraryService/RollbackRun" => {
+                    #[allow(non_camel_case_types)]
+                    struct RollbackRunSvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::RollbackRunRequest>
+                    for RollbackRunSvc<T> {
+                        type Response = super::RollbackRunResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RollbackRunRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::rollback_run(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RollbackRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for LibraryServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "steward.skill.v1.LibraryService";
+    impl<T> tonic::server::NamedService for LibraryServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
     }
 }
 /// Written know-how for a kind of work: a folder with SKILL.md and optional support files.

@@ -208,6 +208,12 @@ pub enum Error {
         /// What it takes.
         required: Role,
     },
+    /// The run has no snapshot: it was never taken, or was dropped for newer ones.
+    #[error("there is no snapshot {snapshot}: none was taken, or it was dropped for newer ones")]
+    SnapshotNotFound {
+        /// Its resource name.
+        snapshot: String,
+    },
     /// A newer claim of the job exists.
     #[error("a newer claim of job {job} exists: yours has fence {fence}, the newest {current}")]
     StaleFence {
@@ -256,9 +262,10 @@ impl Fault for Error {
             | Self::SkillInvalid { .. }
             | Self::ContentBlocked { .. }
             | Self::RequestIdReused { .. } => ErrorKind::InvalidInput,
-            Self::SkillNotFound { .. } | Self::FileNotFound { .. } | Self::RevisionNotFound { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::SkillNotFound { .. }
+            | Self::FileNotFound { .. }
+            | Self::RevisionNotFound { .. }
+            | Self::SnapshotNotFound { .. } => ErrorKind::NotFound,
             Self::SkillExists { .. } => ErrorKind::AlreadyExists,
             Self::SkillAmbiguous { .. }
             | Self::NotRead { .. }
@@ -299,6 +306,7 @@ impl Fault for Error {
             Self::EvidenceUntrusted => "EVIDENCE_UNTRUSTED",
             Self::RecordDamaged { .. } => "RECORD_DAMAGED",
             Self::RoleRequired { .. } => "ROLE_REQUIRED",
+            Self::SnapshotNotFound { .. } => "SNAPSHOT_NOT_FOUND",
             Self::StaleFence { .. } => "STALE_FENCE",
             Self::RequestIdReused { .. } => "REQUEST_ID_REUSED",
             Self::Store(StoreFault::Unavailable { .. }) => "DEPENDENCY_UNAVAILABLE",
@@ -417,6 +425,7 @@ impl Error {
                     ("current", current.to_string()),
                 ]
             }
+            Self::SnapshotNotFound { snapshot } => vec![("snapshot", snapshot.clone())],
             Self::RequestIdReused { request_id } => vec![("requestId", request_id.clone())],
             Self::Store(StoreFault::Unavailable { .. }) => vec![("dependency", "skill store".to_owned())],
             // The rest has none; the contract test of the server sees every variant.

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod get_index;
 pub mod header;
 pub mod index;
+pub mod library;
 pub mod list_skills;
 pub mod manage_skill;
 pub mod memory_store;
@@ -31,6 +32,7 @@ pub mod view_skill;
 
 pub use actor::Actor;
 pub use error::Error;
+pub use library::Library;
 pub use memory_store::InMemorySkillStore;
 pub use settings::Settings;
 pub use skills::Skills;

@@ -1,12 +1,16 @@
 //! A store in memory: for tests of the rules, and what the contract suite is first run on.
 
+mod library;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use steward_base::Timestamp;
 use steward_base::names::{SkillId, TeamId};
 
 use crate::error::StoreFault;
+use crate::library::{RunChange, Snapshot};
 use crate::name::{self, Scope};
 use crate::record::{self, BrokenRecord, Files, Found, Revision, SkillRecord};
 use crate::store::{Change, CommitError, FirstAnswer, Purge, Reader, SkillStore, View};
@@ -21,6 +25,9 @@ struct Inner {
     blobs: BTreeMap<(TeamId, String), Vec<u8>>,
     reads: BTreeMap<(TeamId, String, String), String>,
     fences: BTreeMap<(TeamId, String), u64>,
+    stale: BTreeMap<SkillKey, Timestamp>,
+    snapshots: Vec<(TeamId, Snapshot)>,
+    changes: BTreeMap<(TeamId, String), BTreeMap<String, RunChange>>,
     answers: BTreeMap<(TeamId, String, String), (String, FirstAnswer)>,
 }
 
@@ -168,6 +175,9 @@ impl Inner {
             }
             self.revisions.entry(key.clone()).or_default().push(revision);
         }
+        if is_patch || !record.is_active() {
+            self.stale.remove(&key);
+        }
         self.records.insert(key, record);
     }
 }
@@ -253,11 +263,14 @@ impl SkillStore for InMemorySkillStore {
                 view.revision.clone(),
             );
         }
-        if let Some(record) = inner.records.get_mut(&(view.team, view.uid)) {
+        let key = (view.team, view.uid);
+        let inner = &mut *inner;
+        if let Some(record) = inner.records.get_mut(&key) {
             if view.is_use {
                 record.usage.views += 1;
                 record.usage.uses += 1;
                 record.usage.last_used = Some(view.at);
+                inner.stale.remove(&key);
             } else {
                 record.usage.review_views += 1;
             }
@@ -305,5 +318,6 @@ mod tests {
     #[tokio::test]
     async fn it_fulfils_the_contract() {
         crate::store::contract::check(|| async { InMemorySkillStore::new() }).await;
+        crate::store::contract::library::check(|| async { InMemorySkillStore::new() }).await;
     }
 }

@@ -1,4 +1,4 @@
-//! `steward.skill.v1.SkillService`: one file per RPC, which decodes, calls the core and encodes.
+//! `steward.skill.v1.SkillService`, and [`library`] beside it: one file per RPC, which decodes, calls the core and encodes.
 
 mod archive_skill;
 mod convert;
@@ -7,6 +7,7 @@ mod diff_revisions;
 mod error_contract;
 mod get_index;
 mod get_skill;
+mod library;
 mod list_revisions;
 mod list_skills;
 mod manage_skill;
@@ -24,6 +25,8 @@ use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::skill_service_server::SkillService;
 use steward_skill_core::{Error, Skills};
 use tonic::{Request, Response, Status};
+
+pub(crate) use library::LibraryHandlers;
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "skill.steward.dev";

@@ -11,9 +11,10 @@ mod sqlite;
 use std::sync::Arc;
 
 use steward_grpc::{Auth, Built};
+use steward_proto::skill::v1::library_service_server::LibraryServiceServer;
 use steward_proto::skill::v1::skill_service_server::SkillServiceServer;
 use steward_runtime::{Boot, StartError};
-use steward_skill_core::Skills;
+use steward_skill_core::{Library, Skills};
 
 pub use config::Config;
 
@@ -36,17 +37,18 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         closing.close().await;
         Ok(())
     });
-    let skills = Skills::new(
-        Arc::new(store),
-        Arc::clone(&boot.clock),
-        Arc::clone(&boot.ids),
-        config.settings(),
-    );
+    let store = Arc::new(store);
+    let library = Library::new(Arc::<sqlite::SqliteSkillStore>::clone(&store), Arc::clone(&boot.clock));
+    let skills = Skills::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.settings());
     let server = SkillServiceServer::new(grpc::Handlers::new(skills))
+        .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
+    let library = LibraryServiceServer::new(grpc::LibraryHandlers::new(library))
         .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
         .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
     Built::builder("skill-registry", boot, deps.auth)
         .service(server)
+        .service(library)
         .build()
         .await
 }

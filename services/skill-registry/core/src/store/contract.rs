@@ -1,6 +1,8 @@
 //! What every store must do. Run it on each implementation; it panics with what is wrong.
 #![expect(clippy::panic, clippy::expect_used, reason = "a test suite fails with a sentence")]
 
+pub mod library;
+
 use std::future::Future;
 
 use steward_base::names::{SkillId, TeamId, UserId};

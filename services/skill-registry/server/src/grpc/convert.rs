@@ -26,7 +26,7 @@ pub(super) fn viewer<T>(request: &Request<T>, field: &str, user: &str) -> Result
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "message fields are options")]
-fn time_to_pb(at: Timestamp) -> Option<PbTimestamp> {
+pub(super) fn time_to_pb(at: Timestamp) -> Option<PbTimestamp> {
     let (seconds, nanos) = at.to_parts();
     Some(PbTimestamp { seconds, nanos })
 }

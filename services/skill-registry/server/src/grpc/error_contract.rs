@@ -95,6 +95,9 @@ fn errors_about_writes() -> Vec<Error> {
             skill: skill(),
             problem: "p".to_owned(),
         },
+        Error::SnapshotNotFound {
+            snapshot: "teams/red/librarySnapshots/r".to_owned(),
+        },
         Error::RoleRequired {
             role: Role::Member,
             required: Role::Maintainer,
@@ -138,6 +141,7 @@ CONTENT_BLOCKED InvalidInput category,path,toolText
 EVIDENCE_REQUIRED Precondition toolText
 EVIDENCE_UNTRUSTED Precondition toolText
 RECORD_DAMAGED DataLoss skill,toolText
+SNAPSHOT_NOT_FOUND NotFound snapshot,toolText
 ROLE_REQUIRED Forbidden role,required,toolText
 STALE_FENCE Conflict job,fence,current,toolText
 REQUEST_ID_REUSED InvalidInput requestId,toolText

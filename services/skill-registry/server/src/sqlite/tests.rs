@@ -16,13 +16,14 @@ async fn open(folder: &TempDir, name: &str) -> SqliteSkillStore {
 async fn it_fulfils_the_contract() {
     let folder = TempDir::new("skill-contract");
     let next = std::cell::Cell::new(0);
-    contract::check(|| {
+    let open = || {
         next.set(next.get() + 1);
         let name = format!("skills-{}.db", next.get());
         let folder = &folder;
         async move { open(folder, &name).await }
-    })
-    .await;
+    };
+    contract::check(open).await;
+    contract::library::check(open).await;
 }
 
 fn person() -> Actor {

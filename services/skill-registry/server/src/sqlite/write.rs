@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::sqlite::SqliteConnection;
 use steward_base::JobRef;
-use steward_base::names::SkillId;
+use steward_base::names::{SkillId, TeamId};
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::name::{self, Category};
 use steward_skill_core::record::{Files, Revision, SkillRecord, State};
@@ -65,7 +65,7 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
         answer,
     } = change;
     if let Some(job) = &fence {
-        take_fence(connection, &record, job).await?;
+        take_fence(connection, &record.team, job).await?;
     }
     if let Some((key, _)) = &answer
         && let Some(first) = read::first_answer(connection, &record.team, &key.scope, &key.id).await?
@@ -99,9 +99,9 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
     Ok(())
 }
 
-async fn take_fence(connection: &mut SqliteConnection, record: &SkillRecord, job: &JobRef) -> Result<(), Failure> {
+pub(super) async fn take_fence(connection: &mut SqliteConnection, team: &TeamId, job: &JobRef) -> Result<(), Failure> {
     let newest: Option<i64> = sqlx::query_scalar("SELECT fence FROM job_fences WHERE team = ? AND job = ?")
-        .bind(record.team.as_str())
+        .bind(team.as_str())
         .bind(&job.id)
         .fetch_optional(&mut *connection)
         .await?;
@@ -113,7 +113,7 @@ async fn take_fence(connection: &mut SqliteConnection, record: &SkillRecord, job
         "INSERT INTO job_fences (team, job, fence) VALUES (?, ?, ?) \
          ON CONFLICT (team, job) DO UPDATE SET fence = excluded.fence",
     )
-    .bind(record.team.as_str())
+    .bind(team.as_str())
     .bind(&job.id)
     .bind(signed(job.fence))
     .execute(connection)
@@ -216,7 +216,8 @@ async fn update_skill(connection: &mut SqliteConnection, record: &SkillRecord, i
     let (header, archival) = encoded(record)?;
     sqlx::query(
         "UPDATE skills SET pinned = ?, archived = ?, archival = ?, version = ?, revision = ?, number = ?, tree = ?, \
-         header = ?, updated = ?, patches = patches + ?, last_patched = coalesce(?, last_patched) \
+         header = ?, updated = ?, patches = patches + ?, last_patched = coalesce(?, last_patched), \
+         stale_since = CASE WHEN ? THEN NULL ELSE stale_since END \
          WHERE team = ? AND uid = ?",
     )
     .bind(i64::from(record.pinned))
@@ -230,6 +231,7 @@ async fn update_skill(connection: &mut SqliteConnection, record: &SkillRecord, i
     .bind(record.updated.as_micros())
     .bind(i64::from(is_patch))
     .bind(is_patch.then(|| record.updated.as_micros()))
+    .bind(is_patch || !record.is_active())
     .bind(record.team.as_str())
     .bind(&record.uid)
     .execute(connection)
@@ -358,7 +360,7 @@ async fn insert_answer(
 pub(super) async fn record_view(connection: &mut SqliteConnection, view: View) -> Result<(), StoreError> {
     let team = view.team.as_str();
     let counted = if view.is_use {
-        sqlx::query("UPDATE skills SET views = views + 1, uses = uses + 1, last_used = ? WHERE team = ? AND uid = ?")
+        sqlx::query("UPDATE skills SET views = views + 1, uses = uses + 1, last_used = ?, stale_since = NULL WHERE team = ? AND uid = ?")
             .bind(view.at.as_micros())
             .bind(team)
             .bind(&view.uid)

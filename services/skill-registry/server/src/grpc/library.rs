@@ -1,0 +1,61 @@
+//! `steward.skill.v1.LibraryService`: one file per RPC, which decodes, calls the core and encodes.
+
+mod apply_transitions;
+mod convert;
+mod create_snapshot;
+mod list_records;
+mod rollback_run;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use steward_proto::skill::v1 as pb;
+use steward_proto::skill::v1::library_service_server::LibraryService;
+use steward_skill_core::Library;
+use tonic::{Request, Response, Status};
+
+/// The RPCs that a curation uses.
+#[derive(Debug, Clone)]
+pub(crate) struct LibraryHandlers {
+    library: Arc<Library>,
+}
+
+impl LibraryHandlers {
+    pub(crate) fn new(library: Library) -> Self {
+        Self {
+            library: Arc::new(library),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl LibraryService for LibraryHandlers {
+    async fn list_records(
+        &self,
+        request: Request<pb::ListRecordsRequest>,
+    ) -> Result<Response<pb::ListRecordsResponse>, Status> {
+        list_records::list_records(&self.library, request).await
+    }
+
+    async fn create_snapshot(
+        &self,
+        request: Request<pb::CreateSnapshotRequest>,
+    ) -> Result<Response<pb::CreateSnapshotResponse>, Status> {
+        create_snapshot::create_snapshot(&self.library, request).await
+    }
+
+    async fn apply_transitions(
+        &self,
+        request: Request<pb::ApplyTransitionsRequest>,
+    ) -> Result<Response<pb::ApplyTransitionsResponse>, Status> {
+        apply_transitions::apply_transitions(&self.library, request).await
+    }
+
+    async fn rollback_run(
+        &self,
+        request: Request<pb::RollbackRunRequest>,
+    ) -> Result<Response<pb::RollbackRunResponse>, Status> {
+        rollback_run::rollback_run(&self.library, request).await
+    }
+}
