@@ -14,6 +14,7 @@ pub mod search;
 pub mod session;
 pub mod sessions;
 pub mod store;
+pub mod team_activity;
 pub mod tokenizer;
 pub mod turn;
 

@@ -19,6 +19,7 @@ use crate::message::{Message, Role};
 use crate::search::{Hit, HitQuery, RecentQuery};
 use crate::session::{Session, SessionSource};
 use crate::sessions::DueReviewRef;
+use crate::team_activity::ActivityPage;
 use crate::turn::{DueReview, Turn};
 
 /// A page of a user's sessions.
@@ -166,6 +167,10 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
 
     /// Removes rows of the outbox; how many were there.
     async fn acknowledge(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error>;
+
+    /// When the people of each team were last active: at most `limit` teams behind `after`, by id. A team that cannot be
+    /// read hides no other.
+    async fn team_activity(&self, after: Option<&TeamId>, limit: u32) -> Result<ActivityPage, Error>;
 
     /// Compares rows and index; rebuilds the index from the rows first if asked to.
     async fn check_integrity(&self, team: &TeamId, rebuild: bool) -> Result<IntegrityReport, Error>;

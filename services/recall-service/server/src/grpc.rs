@@ -10,6 +10,7 @@ mod get_session;
 mod get_turn;
 mod list_messages;
 mod list_sessions;
+mod list_team_activity;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -115,6 +116,13 @@ impl SessionStoreService for SessionStoreHandlers {
         request: Request<pb::AcknowledgeDueReviewsRequest>,
     ) -> Answer<pb::AcknowledgeDueReviewsResponse> {
         due_reviews::acknowledge(&self.sessions, request).await
+    }
+
+    async fn list_team_activity(
+        &self,
+        request: Request<pb::ListTeamActivityRequest>,
+    ) -> Answer<pb::ListTeamActivityResponse> {
+        list_team_activity::list_team_activity(&self.sessions, request).await
     }
 
     async fn check_integrity(&self, request: Request<pb::CheckIntegrityRequest>) -> Answer<pb::CheckIntegrityResponse> {

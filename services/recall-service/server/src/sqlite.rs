@@ -2,6 +2,7 @@
 //!
 //! Rules are not here; they are asked from inside the transaction. What is here is loading, writing and searching.
 
+mod activity;
 mod answers;
 mod failure;
 mod index;
@@ -30,6 +31,7 @@ use steward_recall_core::search::{Hit, HitQuery, RecentQuery};
 use steward_recall_core::session::Session;
 use steward_recall_core::sessions::DueReviewRef;
 use steward_recall_core::store::{IntegrityReport, LeaseRequest, Mark, MessageRange, SessionList, SessionStore};
+use steward_recall_core::team_activity::{ActivityPage, TeamActivity};
 use steward_recall_core::turn::{DueReview, Turn};
 use steward_recall_core::{Error, tokenizer as words};
 use steward_store::Sqlite;
@@ -70,6 +72,14 @@ impl SqliteSessionStore {
 
     async fn team(&self, team: &TeamId) -> Result<Option<Arc<Sqlite>>, Failure> {
         self.teams.get(team, Missing::Leave).await
+    }
+
+    async fn activity_of(&self, team: &TeamId) -> Result<Option<TeamActivity>, Failure> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(None);
+        };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        activity::of_team(&mut reader, team).await
     }
 
     /// Changes the lease of a session in a transaction.
@@ -216,6 +226,23 @@ impl SessionStore for SqliteSessionStore {
         due.sort_by(|one, two| (one.created, &one.review.id).cmp(&(two.created, &two.review.id)));
         due.truncate(limit as usize);
         Ok(due)
+    }
+
+    async fn team_activity(&self, after: Option<&TeamId>, limit: u32) -> Result<ActivityPage, Error> {
+        let known = self.teams.known().await?;
+        let mut behind = known.into_iter().filter(|team| after.is_none_or(|after| team > after));
+        let looked_at: Vec<TeamId> = behind.by_ref().take(limit as usize).collect();
+        let next = behind.next().and_then(|_| looked_at.last().cloned());
+        let mut teams = Vec::new();
+        for team in looked_at {
+            match self.activity_of(&team).await {
+                Ok(activity) => teams.extend(activity),
+                Err(Failure(error)) => {
+                    tracing::error!(team = %team, error = error_chain(&error), "the activity of a team cannot be read");
+                }
+            }
+        }
+        Ok(ActivityPage { teams, next })
     }
 
     async fn acknowledge(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error> {

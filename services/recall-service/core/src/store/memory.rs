@@ -20,6 +20,7 @@ use crate::query::matching::{Searchable, satisfied};
 use crate::search::{Fold, Hit, HitQuery, RecentQuery, Sort};
 use crate::session::{Frozen, Session};
 use crate::sessions::{DueReviewRef, not_found};
+use crate::team_activity::{ActivityPage, MOST_USERS, TeamActivity};
 use crate::tokenizer;
 use crate::turn::{DueReview, Turn};
 
@@ -91,6 +92,23 @@ fn is_visible(message: &Message, visibility: Visibility) -> bool {
         Visibility::Searchable => !message.rewound,
         Visibility::InContext => !message.rewound && !message.compacted,
     }
+}
+
+fn activity(team: &TeamId, kept: &Team) -> Option<TeamActivity> {
+    let mut latest = BTreeMap::new();
+    for kept in kept.sessions.values() {
+        let at = latest
+            .entry(kept.session.user.clone())
+            .or_insert(kept.session.last_active);
+        *at = kept.session.last_active.max(*at);
+    }
+    let mut users: Vec<_> = latest.into_iter().collect();
+    users.sort_by_key(|(user, at)| (Reverse(*at), user.clone()));
+    Some(TeamActivity {
+        team: team.clone(),
+        last_active: users.first()?.1,
+        users: users.into_iter().take(MOST_USERS).map(|(user, _)| user).collect(),
+    })
 }
 
 #[async_trait]
@@ -287,6 +305,19 @@ impl SessionStore for InMemorySessionStore {
         due.sort_by(|one, two| (one.created, &one.review.id).cmp(&(two.created, &two.review.id)));
         due.truncate(limit as usize);
         Ok(due)
+    }
+
+    async fn team_activity(&self, after: Option<&TeamId>, limit: u32) -> Result<ActivityPage, Error> {
+        let teams = self.teams();
+        let mut behind = teams.iter().filter(|(team, _)| after.is_none_or(|after| *team > after));
+        let looked_at: Vec<_> = behind.by_ref().take(limit as usize).collect();
+        let last = looked_at.last().map(|(team, _)| (*team).clone());
+        let next = behind.next().and(last);
+        let teams = looked_at
+            .into_iter()
+            .filter_map(|(team, kept)| activity(team, kept))
+            .collect();
+        Ok(ActivityPage { teams, next })
     }
 
     async fn acknowledge(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error> {
