@@ -19,7 +19,7 @@ const FLOOR: &str = "CREATE TABLE message (number INTEGER PRIMARY KEY, role TEXT
 pub(crate) async fn run(options: &History, arguments: &Arguments) -> anyhow::Result<Value> {
     let corpus = Corpus::of(options, arguments.seed)?;
     let folder = arguments.fresh_folder()?;
-    let (ours, bytes) = ours(folder.path(), &corpus).await?;
+    let (ours, bytes) = Box::pin(ours(folder.path(), &corpus)).await?;
     let (floor, floor_bytes) = floor(folder.path(), &corpus).await?;
     let messages = corpus.message_count();
     Ok(json!({
@@ -43,9 +43,7 @@ pub(crate) async fn run(options: &History, arguments: &Arguments) -> anyhow::Res
 
 async fn ours(folder: &Path, corpus: &Corpus) -> anyhow::Result<(Meter, u64)> {
     let rig = Rig::new(folder)?;
-    let deps = steward_recall::Deps {
-        auth: rig.auth.clone(),
-    };
+    let deps = steward_recall::Deps { auth: rig.auth.clone() };
     let built = steward_recall::build(steward_recall::Config::default(), deps, &rig.boot).await?;
     let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
     let mut meter = Meter::default();
@@ -53,9 +51,8 @@ async fn ours(folder: &Path, corpus: &Corpus) -> anyhow::Result<(Meter, u64)> {
         let fence = history::begin(&store, place, session).await?;
         let mut last = 0;
         for message in history::messages(session) {
-            last = meter
-                .time(history::append(&store, place, fence, last, vec![message]))
-                .await?;
+            let append = history::append(&store, place, fence, last, vec![message]);
+            last = meter.time(Box::pin(append)).await?;
         }
     }
     drop((store, built));
@@ -73,7 +70,8 @@ async fn floor(folder: &Path, corpus: &Corpus) -> anyhow::Result<(Meter, u64)> {
             Role::Tool => "tool",
         };
         let text = message.searchable();
-        let insert = bare.commit("INSERT INTO message (role, said) VALUES (?, ?)", &[role, &text]);
+        let values = [role, text.as_str()];
+        let insert = bare.commit("INSERT INTO message (role, said) VALUES (?, ?)", &values);
         meter.time(insert).await?;
     }
     Ok((meter, bare.close().await?))

@@ -13,7 +13,7 @@ use anyhow::ensure;
 
 use crate::arguments::History;
 
-pub(crate) use lexicon::Lexicon;
+pub(crate) use lexicon::{Language, Lexicon};
 pub(crate) use queries::{Class, Query, queries};
 pub(crate) use truth::truth;
 
@@ -136,7 +136,8 @@ pub(crate) fn words(text: &str) -> Vec<String> {
         found.push(run.to_ascii_lowercase());
         let mut start = 0;
         let bytes = run.as_bytes();
-        let borders = (1..bytes.len()).filter(|at| bytes[at - 1].is_ascii_lowercase() && bytes[*at].is_ascii_uppercase());
+        let borders =
+            (1..bytes.len()).filter(|at| bytes[at - 1].is_ascii_lowercase() && bytes[*at].is_ascii_uppercase());
         for border in borders.collect::<Vec<_>>() {
             found.push(run[start..border].to_ascii_lowercase());
             start = border;
@@ -161,7 +162,17 @@ mod tests {
     fn words_are_runs_and_the_parts_of_identifiers() {
         let found = words("Fix getUserId in src/user_store.rs，完成 E4021.");
         let expected = [
-            "fix", "getuserid", "get", "user", "id", "in", "src", "user", "store", "rs", "e4021",
+            "fix",
+            "getuserid",
+            "get",
+            "user",
+            "id",
+            "in",
+            "src",
+            "user",
+            "store",
+            "rs",
+            "e4021",
         ];
         assert_eq!(found, expected);
     }

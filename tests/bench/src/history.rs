@@ -92,7 +92,11 @@ pub(crate) async fn append(
         messages,
         ..pb::AppendMessagesRequest::default()
     };
-    Ok(store.append_messages(request).await.context("append messages")?.last_seq)
+    Ok(store
+        .append_messages(request)
+        .await
+        .context("append messages")?
+        .last_seq)
 }
 
 /// The messages of a conversation as the contract has them. A result answers the last call before it.

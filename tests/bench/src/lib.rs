@@ -48,7 +48,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
     let (name, figures): (&'static str, Value) = match &arguments.bench {
         Bench::Turn(options) => ("turn", Box::pin(turn::run(options, arguments)).await?),
         Bench::Start(options) => ("start", start::run(options, arguments).await?),
-        Bench::Append(options) => ("append", append::run(options, arguments).await?),
+        Bench::Append(options) => ("append", Box::pin(append::run(options, arguments)).await?),
         Bench::Recall(options) => ("recall", Box::pin(recall::run(options, arguments)).await?),
         Bench::Queue(options) => ("queue", queue::run(options, arguments).await?),
         Bench::Rpc(options) => ("rpc", Box::pin(rpc::run(options, arguments)).await?),

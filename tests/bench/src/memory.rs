@@ -34,9 +34,7 @@ pub(crate) async fn run(options: &Memory, arguments: &Arguments) -> anyhow::Resu
     let mut random = Random::new(arguments.seed, "memory");
 
     let rig = Rig::new(folder.path())?;
-    let deps = steward_memory::Deps {
-        auth: rig.auth.clone(),
-    };
+    let deps = steward_memory::Deps { auth: rig.auth.clone() };
     let built = steward_memory::build(steward_memory::Config::default(), deps, &rig.boot).await?;
     let client = MemoryClient::new(built.local_client().with_credentials(rig.person()?));
     let entries: Vec<String> = (0..options.writes)
@@ -86,13 +84,13 @@ async fn write(client: &MemoryClient, entries: &[String]) -> anyhow::Result<(Met
                 old_text: format!("note {oldest} "),
             };
             let request = apply(Action::Remove(remove), format!("remove-{oldest}"));
-            changed(removing.time(client.apply(request)).await?)?;
+            changed(&removing.time(client.apply(request)).await?)?;
         }
         let add = pb::AddEntry {
             content: content.clone(),
         };
         let request = apply(Action::Add(add), format!("add-{number}"));
-        changed(adding.time(client.apply(request)).await?)?;
+        changed(&adding.time(client.apply(request)).await?)?;
     }
     Ok((adding, removing))
 }
@@ -106,7 +104,7 @@ fn apply(action: Action, request_id: String) -> pb::ApplyRequest {
     }
 }
 
-fn changed(answer: pb::ApplyResponse) -> anyhow::Result<()> {
+fn changed(answer: &pb::ApplyResponse) -> anyhow::Result<()> {
     ensure!(answer.changes.len() == 1, "nothing was changed: {}", answer.tool_text);
     Ok(())
 }
@@ -128,7 +126,8 @@ async fn floor(folder: &Path, entries: &[String], snapshots: u32) -> anyhow::Res
     let mut bare = Bare::open(folder, FLOOR).await?;
     let (mut inserting, mut selecting) = (Meter::default(), Meter::default());
     for entry in entries {
-        let insert = bare.commit("INSERT INTO entry (content) VALUES (?)", &[entry]);
+        let values = [entry.as_str()];
+        let insert = bare.commit("INSERT INTO entry (content) VALUES (?)", &values);
         inserting.time(insert).await?;
     }
     for _ in 0..snapshots {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
@@ -24,7 +24,7 @@ pub(crate) const NAME: &str = "scripted";
 /// Pieces of an answer.
 const PIECES: u32 = 10;
 /// What opens and closes the mark of a message, by which its model call is known again.
-const MARK: (&str, &str) = ("[[", "]]");
+const MARK: (&str, &str) = ("[[bench ", "]]");
 /// Stands in every review's request and in nobody's message.
 const REVIEW: &[u8] = b"</review_data>";
 
@@ -59,6 +59,7 @@ impl Model {
         let base_url = format!("http://{}/v1", listener.local_addr()?);
         let router = Router::new()
             .route("/v1/chat/completions", post(complete))
+            .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&times));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
@@ -89,17 +90,86 @@ impl Times {
     }
 }
 
+/// Answers a person in pieces over the whole time; a review at once, with nothing to save.
 async fn complete(State(times): State<Arc<Times>>, body: Bytes) -> Response {
     let began = Instant::now();
-    if contains(&body, REVIEW) {
-        return stream(vec![verdict()], Duration::ZERO, |()| {}, ());
-    }
-    let mark = last_mark(&body);
-    let pieces = (1..=PIECES).map(|number| format!("piece {number} of an answer. ")).collect();
-    let done = move |()| {
+    let is_review = find_last(&body, REVIEW).is_some();
+    let (pieces, pause) = if is_review {
+        (vec![verdict()], Duration::ZERO)
+    } else {
+        let pieces = (1..=PIECES).map(|number| format!("This is piece {number} of an answer. "));
+        (pieces.collect(), times.answer / PIECES)
+    };
+    let mark = last_mark(&body).filter(|_| !is_review);
+    let events = async_stream::stream! {
+        for (number, piece) in (1_u32..).zip(&pieces) {
+            tokio::time::sleep_until((began + pause * number).into()).await;
+            yield chunk(&json!({ "content": piece }), &Value::Null);
+        }
+        yield chunk(&json!({}), &json!("stop"));
         if let Some(mark) = mark {
             *times.lock().entry(mark).or_default() += began.elapsed();
         }
+        yield end();
     };
-    stream(pieces, Duration::ZERO, done, ())
+    let events = tokio_stream::StreamExt::map(events, Ok::<_, Infallible>);
+    ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+fn chunk(delta: &Value, finish: &Value) -> String {
+    let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
+    let chunk = json!({ "id": "c", "object": "chat.completion.chunk", "model": NAME, "choices": [choice] });
+    format!("data: {chunk}\n\n")
+}
+
+/// What was used, and that nothing follows.
+fn end() -> String {
+    let usage = json!({ "prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120 });
+    let chunk = json!({ "object": "chat.completion.chunk", "choices": [], "usage": usage });
+    format!("data: {chunk}\n\ndata: [DONE]\n\n")
+}
+
+fn verdict() -> String {
+    let rejected = json!([{ "candidate": "the talk of a benchmark", "reason": "nothing that lasts" }]);
+    json!({ "result": "no_change", "writes": [], "used_skills": [], "rejected": rejected }).to_string()
+}
+
+/// The mark of the last message: earlier ones stand in the request as well.
+fn last_mark(body: &[u8]) -> Option<String> {
+    let start = find_last(body, MARK.0.as_bytes())? + MARK.0.len();
+    let rest = body.get(start..)?;
+    let end = rest.windows(MARK.1.len()).position(|part| part == MARK.1.as_bytes())?;
+    String::from_utf8(rest.get(..end)?.to_vec()).ok()
+}
+
+fn find_last(body: &[u8], what: &[u8]) -> Option<usize> {
+    body.windows(what.len()).rposition(|part| part == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_mark_of_a_request_is_the_present_messages() {
+        let body = format!("{} … {} …", marked("s1t1", "hello"), marked("s1t2", "again"));
+        assert_eq!(last_mark(body.as_bytes()).as_deref(), Some("s1t2"));
+        assert_eq!(last_mark(b"[[bench s1"), None);
+        assert_eq!(last_mark(b"nothing"), None);
+    }
+
+    #[tokio::test]
+    async fn an_answer_takes_its_time_and_the_time_is_known() {
+        steward_runtime::tls::install_provider();
+        let model = Model::start(Duration::from_millis(20)).await.unwrap();
+        let client = reqwest::Client::builder().build().unwrap();
+        let body = marked("s1t1", "hello");
+        let url = format!("{}/chat/completions", model.base_url());
+        let answer = client.post(&url).body(body).send().await.unwrap();
+        let text = answer.text().await.unwrap();
+        assert!(text.contains("piece 10 of") && text.ends_with("[DONE]\n\n"), "{text}");
+        assert!(model.time("s1t1").unwrap() >= Duration::from_millis(20));
+        let review = client.post(&url).body("</review_data>").send().await.unwrap();
+        assert!(review.text().await.unwrap().contains("no_change"));
+    }
 }

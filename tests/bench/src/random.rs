@@ -44,6 +44,11 @@ impl Random {
         &from[self.below(from.len())]
     }
 
+    /// One of these texts. There must be one.
+    pub(crate) fn pick_text(&mut self, from: &[&'static str]) -> &'static str {
+        from[self.below(from.len())]
+    }
+
     /// A length whose logarithm is normally distributed around that of `median`.
     pub(crate) fn length(&mut self, median: f64, spread: f64, least: usize) -> usize {
         let normal: f64 = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;

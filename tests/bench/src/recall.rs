@@ -42,14 +42,17 @@ struct Tally {
 pub(crate) async fn run(options: &Recall, arguments: &Arguments) -> anyhow::Result<Value> {
     let corpus = Corpus::of(&options.history, arguments.seed)?;
     let count = usize::try_from(options.queries)?;
-    let queries = queries(&corpus, options.history.queries_file().as_deref(), arguments.seed, count)?;
+    let queries = queries(
+        &corpus,
+        options.history.queries_file().as_deref(),
+        arguments.seed,
+        count,
+    )?;
     let truth = truth(&corpus, &queries);
     let folder = arguments.fresh_folder()?;
 
     let rig = Rig::new(folder.path())?;
-    let deps = steward_recall::Deps {
-        auth: rig.auth.clone(),
-    };
+    let deps = steward_recall::Deps { auth: rig.auth.clone() };
     let built = steward_recall::build(steward_recall::Config::default(), deps, &rig.boot).await?;
     let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
     let loading = Watch::start();

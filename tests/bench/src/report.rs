@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn people_see_every_figure_and_classes_as_rows() {
-        let figures = json!({"messages": 10, "classes": {"en1": {"p50": 1.5, "found": 3}, "cjk1": {"p50": 2.5, "found": 4}}});
+        let figures =
+            json!({"messages": 10, "classes": {"en1": {"p50": 1.5, "found": 3}, "cjk1": {"p50": 2.5, "found": 4}}});
         let report = Report::new("recall", figures);
         let text = report.tables();
         for part in ["recall", "messages", "10", "en1", "1.5", "cjk1", "found"] {

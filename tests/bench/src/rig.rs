@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use steward::config::Config;
 use steward::{Component, installation};
+use steward_base::Role;
 use steward_base::names::{TeamId, UserId};
-use steward_base::{Clock as _, Role};
 use steward_client::{Client, Credentials, Wire};
 use steward_grpc::{Auth, Claims, Revocations, TokenSigner};
 use steward_proto::access::v1::WhoAmIRequest;
@@ -20,7 +20,7 @@ pub(crate) const TEAM: &str = "teams/bench";
 pub(crate) const PERSON: &str = "teams/bench/users/ann";
 
 /// How long a stop may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Longer than any run.
 const TOKEN_LIFE: Duration = Duration::from_hours(24 * 30);
 
@@ -50,7 +50,7 @@ impl Rig {
             "bench-person",
             team,
             user,
-            Role::Owner,
+            Role::Admin,
             now,
             now.plus(TOKEN_LIFE),
         ))
@@ -59,7 +59,7 @@ impl Rig {
     /// A token of the service that runs turns.
     pub(crate) fn orchestrator(&self) -> anyhow::Result<Credentials> {
         let now = self.boot.clock.now();
-        let name = steward_grpc::auth::ORCHESTRATOR;
+        let name = steward_grpc::auth::claims::ORCHESTRATOR;
         self.token(&Claims::service("bench-service", name, now, now.plus(TOKEN_LIFE)))
     }
 
@@ -107,6 +107,9 @@ impl Whole {
 
 async fn stop(boot: &Boot) -> anyhow::Result<()> {
     let stopped = boot.tasks.shutdown(PATIENCE).await;
-    ensure!(!stopped.failed, "something essential failed; the figures would say nothing");
+    ensure!(
+        !stopped.failed,
+        "something essential failed; the figures would say nothing"
+    );
     Ok(())
 }

@@ -4,7 +4,14 @@ use super::lexicon::{Language, Lexicon};
 use super::{Call, Corpus, Message, Role, Session, Source};
 use crate::random::Random;
 
-const TOOLS: &[&str] = &["shell", "read_file", "fetch_page", "edit_table", "list_folder", "ask_store"];
+const TOOLS: &[&str] = &[
+    "shell",
+    "read_file",
+    "fetch_page",
+    "edit_table",
+    "list_folder",
+    "ask_store",
+];
 
 /// `messages` messages in `sessions` conversations.
 pub(super) fn generate(seed: u64, messages: u32, sessions: u32) -> Corpus {
@@ -80,8 +87,9 @@ fn message(lexicon: &Lexicon, random: &mut Random, language: Language, number: u
         vec![Call {
             id: format!("call-{number}"),
             name: (*random.pick(TOOLS)).to_owned(),
-            arguments: serde_json::json!({"target": lexicon.identifier(random), "why": lexicon.text(random, language, 4)})
-                .to_string(),
+            arguments:
+                serde_json::json!({"target": lexicon.identifier(random), "why": lexicon.text(random, language, 4)})
+                    .to_string(),
         }]
     } else {
         Vec::new()

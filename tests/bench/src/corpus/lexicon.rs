@@ -71,9 +71,13 @@ impl Lexicon {
         let mut random = Random::new(seed, "lexicon");
         let latin = distinct(LATIN_WORDS, &mut random, |random| {
             let syllables = *random.pick(&[1, 2, 2, 2, 3, 3, 4]);
-            (0..syllables)
-                .map(|_| format!("{}{}{}", random.pick(ONSETS), random.pick(VOWELS), random.pick(ENDS)))
-                .collect()
+            let mut word = String::new();
+            for _ in 0..syllables {
+                for part in [ONSETS, VOWELS, ENDS] {
+                    word.push_str(random.pick_text(part));
+                }
+            }
+            word
         });
         let mut characters: Vec<char> = ('\u{4e00}'..='\u{9fa5}').collect();
         for place in 0..HAN_CHARACTERS {
@@ -119,7 +123,11 @@ impl Lexicon {
             } else {
                 text.push_str(self.latin.draw(random));
             }
-            text.push_str(random.pick(&["", "", "", "", "", "", "", "", ",", "."]));
+            text.push_str(if random.chance(0.2) {
+                random.pick_text(&[",", "."])
+            } else {
+                ""
+            });
         }
         text
     }
@@ -128,7 +136,11 @@ impl Lexicon {
         let mut text = String::new();
         for _ in 0..count {
             text.push_str(self.han.draw(random));
-            text.push_str(random.pick(&["", "", "", "", "", "", "", "", "，", "。"]));
+            text.push_str(if random.chance(0.2) {
+                random.pick_text(&["，", "。"])
+            } else {
+                ""
+            });
         }
         text
     }

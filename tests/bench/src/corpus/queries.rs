@@ -116,8 +116,8 @@ fn draw(class: Class, pool: &Pool, random: &mut Random) -> Option<String> {
 
 /// One of a list that is sorted by frequency, the frequent ones as often as the many rare ones.
 fn ranked<'a, T>(list: &'a [T], random: &mut Random, from: u32, to: u32) -> Option<&'a T> {
-    let last = list.len().checked_sub(1)?;
-    list.get(random.log_rank(from, to).min(last))
+    let rarest = list.len().checked_sub(1)?;
+    list.get(random.log_rank(from, to).min(rarest))
 }
 
 fn pool(corpus: &Corpus) -> Pool {

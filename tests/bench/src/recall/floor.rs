@@ -91,9 +91,10 @@ mod tests {
 
     #[test]
     fn han_is_written_out_for_a_tokenizer_that_does_not_know_it() {
-        assert_eq!(written_out("a完成了b").split_whitespace().collect::<Vec<_>>(), [
-            "a", "完", "成", "了", "完成", "成了", "b"
-        ]);
+        assert_eq!(
+            written_out("a完成了b").split_whitespace().collect::<Vec<_>>(),
+            ["a", "完", "成", "了", "完成", "成了", "b"]
+        );
         let query = |class, text: &str| {
             expression(&Query {
                 class,
