@@ -9,6 +9,7 @@
 mod body;
 mod call;
 mod error;
+mod metrics;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -39,6 +40,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use self::body::EdgeBody;
 use self::call::Call;
 use self::error::EdgeError;
+use self::metrics::{CallMetrics, method_name};
 use crate::auth::{Auth, policy};
 use crate::handler::Credential;
 use crate::status::status;
@@ -70,6 +72,7 @@ pub(crate) struct Edge {
     auth: Arc<Auth>,
     ids: Arc<dyn IdGen>,
     owners: Arc<Owners>,
+    metrics: CallMetrics,
     stopping: CancellationToken,
 }
 
@@ -92,6 +95,7 @@ impl Edge {
             auth,
             ids,
             owners: Arc::new(owners),
+            metrics: CallMetrics::of_process(),
             stopping,
         }
     }
@@ -125,7 +129,7 @@ impl Edge {
             let margin = Duration::from_millis(2).min(timeout / 2);
             Instant::now().checked_add(timeout.saturating_sub(margin))
         });
-        let name = path.trim_start_matches('/');
+        let name = method_name(&path);
         let span = tracing::info_span!(
             "rpc",
             otel.name = name,
@@ -133,6 +137,7 @@ impl Edge {
             rpc.system = "grpc",
             rpc.method = name,
             rpc.grpc.status_code = tracing::field::Empty,
+            otel.status_code = tracing::field::Empty,
             service = self.owners.of(&path),
             caller.service = tracing::field::Empty,
             request.id = &*id,
@@ -148,7 +153,15 @@ impl Edge {
             deadline,
             request_id: Some(id),
         };
-        Call::new(path.clone(), domain(&path), self.owners.of(&path), ambient, span)
+        let service = self.owners.of(&path);
+        Call::new(
+            path.clone(),
+            domain(&path),
+            service,
+            ambient,
+            span,
+            self.metrics.clone(),
+        )
     }
 
     async fn answer(self, call: &mut Call, mut request: WireRequest) -> WireResponse {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tonic::Code;
 use tracing::Span;
 
+use super::metrics::{CallMetrics, method_name};
 use crate::auth::claims::{ORCHESTRATOR, WORKER};
 
 /// What one call carries with it.
@@ -21,12 +22,20 @@ pub(super) struct Call {
     caller: Cow<'static, str>,
     pub(super) ambient: Ambient,
     pub(super) span: Span,
+    metrics: CallMetrics,
     begun: Instant,
     ended: bool,
 }
 
 impl Call {
-    pub(super) fn new(path: String, domain: String, service: &'static str, ambient: Ambient, span: Span) -> Self {
+    pub(super) fn new(
+        path: String,
+        domain: String,
+        service: &'static str,
+        ambient: Ambient,
+        span: Span,
+        metrics: CallMetrics,
+    ) -> Self {
         Self {
             path,
             domain,
@@ -34,6 +43,7 @@ impl Call {
             caller: Cow::Borrowed("client"),
             ambient,
             span,
+            metrics,
             begun: Instant::now(),
             ended: false,
         }
@@ -55,7 +65,12 @@ impl Call {
             return;
         }
         self.ended = true;
+        let took = self.begun.elapsed();
         self.span.record("rpc.grpc.status_code", i32::from(code));
+        if is_our_fault(code) {
+            self.span.record("otel.status_code", "ERROR");
+        }
+        self.metrics.ended(method_name(&self.path), code, took);
         tracing::debug!(
             target: "steward::rpc",
             parent: &self.span,
@@ -63,7 +78,7 @@ impl Call {
             method = self.path,
             caller = &*self.caller,
             request_id = self.ambient.request_id.as_deref().unwrap_or_default(),
-            duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             code = ?code,
             "call ended"
         );
@@ -75,6 +90,19 @@ impl Drop for Call {
     fn drop(&mut self) {
         self.end(Code::Cancelled);
     }
+}
+
+/// Whether the server failed, rather than the caller.
+const fn is_our_fault(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss
+    )
 }
 
 /// The service of ours behind a credential. A turn's credential never leaves the service that signs it, a job's never the

@@ -281,7 +281,7 @@ async fn a_trace_goes_on_in_the_called_server() {
     let stack = Stack::start().await;
     for wire in stack.shapes() {
         let client = recall(wire, stack.user(Role::Member));
-        let span = tracing::info_span!("caller");
+        let span = tracing::info_span!(target: "steward::test", "caller");
         let ours = span.in_scope(trace_id);
         let theirs = client
             .search(search("trace id"))

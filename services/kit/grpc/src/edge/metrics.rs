@@ -1,0 +1,103 @@
+//! How many calls there are, how they end and how long they take: one histogram, by method and status.
+
+use std::time::Duration;
+
+use opentelemetry::metrics::{Histogram, Meter};
+use opentelemetry::{KeyValue, global};
+use steward_proto::methods;
+use tonic::Code;
+
+/// What every server has beside the contract.
+const BUILTIN: [&str; 4] = [
+    "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/List",
+    "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+];
+
+/// Stands for every method that does not exist, so that callers cannot make up label values or span names.
+pub(super) const NO_METHOD: &str = "_OTHER";
+
+/// The instruments of a server's edge.
+#[derive(Debug, Clone)]
+pub(super) struct CallMetrics {
+    duration: Histogram<f64>,
+}
+
+impl CallMetrics {
+    /// On the meter of the process, which counts nothing unless a main has installed telemetry.
+    pub(super) fn of_process() -> Self {
+        Self::new(&global::meter("steward.rpc"))
+    }
+
+    fn new(meter: &Meter) -> Self {
+        Self {
+            duration: meter
+                .f64_histogram("rpc.server.call.duration")
+                .with_description("Time from a call's arrival to its end, for a stream to its last message.")
+                .with_unit("s")
+                .with_boundaries(vec![
+                    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+                ])
+                .build(),
+        }
+    }
+
+    pub(super) fn ended(&self, method: &str, code: Code, took: Duration) {
+        let attributes = [
+            KeyValue::new("rpc.system.name", "grpc"),
+            KeyValue::new("rpc.method", method.to_owned()),
+            KeyValue::new("rpc.response.status_code", word(code)),
+        ];
+        self.duration.record(took.as_secs_f64(), &attributes);
+    }
+}
+
+/// `steward.memory.v1.MemoryService/Apply` for the path of a method that exists.
+pub(super) fn method_name(path: &str) -> &str {
+    if methods::find(path).is_some() || BUILTIN.contains(&path) {
+        path.trim_start_matches('/')
+    } else {
+        NO_METHOD
+    }
+}
+
+const fn word(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_cannot_make_up_names() {
+        let apply = "steward.memory.v1.MemoryService/Apply";
+        assert_eq!(method_name(&format!("/{apply}")), apply);
+        assert_eq!(
+            method_name("/grpc.health.v1.Health/Check"),
+            "grpc.health.v1.Health/Check"
+        );
+        assert_eq!(method_name("/steward.memory.v1.MemoryService/sk-secret"), NO_METHOD);
+        assert_eq!(method_name("/grpc.health.v1.Health/sk-secret"), NO_METHOD);
+        assert_eq!(method_name("/"), NO_METHOD);
+    }
+}
