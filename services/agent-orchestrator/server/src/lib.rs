@@ -6,6 +6,7 @@ mod background;
 mod build;
 mod config;
 mod grpc;
+mod metrics;
 mod model;
 mod peers;
 mod sessions;

@@ -3,16 +3,25 @@
 //! Nothing that a provider says leaves this module but the class of an error and an HTTP status: its words may repeat a key
 //! or somebody's prompt.
 
+mod measured;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use steward_base::{Clock, Fault as _};
-use steward_model::{ModelError, OpenAiConfig, OpenAiProvider, Provider, RetryPolicy, Retrying, Secret, TokioSleeper};
+use steward_model::{
+    ModelError, OpenAiConfig, OpenAiProvider, PriceBook, Provider, RetryPolicy, Retrying, Secret, TokioSleeper,
+};
 use steward_orchestrator_core::Error;
 use steward_runtime::StartError;
 
+use self::measured::{Measured, Meter};
 use crate::config::ModelConfig;
+use crate::metrics::ModelMetrics;
+
+/// Whose prices hold for servers that speak chat completions.
+const VENDOR: &str = "openai";
 
 /// The model of an installation, or that there is none.
 #[derive(Clone)]
@@ -22,7 +31,9 @@ pub(crate) struct Models {
 }
 
 struct Endpoint {
-    provider: Arc<dyn Provider>,
+    /// The same server twice, since its calls are counted by what they are for.
+    for_turns: Arc<dyn Provider>,
+    for_jobs: Arc<dyn Provider>,
     base_url: String,
     name: String,
     review: String,
@@ -90,8 +101,24 @@ impl Models {
             base: Duration::from_millis(config.retry_base_ms.into()),
             ..RetryPolicy::default()
         };
+        let retrying = Retrying::new(provider, policy, Arc::clone(&clock), Arc::new(TokioSleeper));
+        let retrying: Arc<dyn Provider> = Arc::new(retrying);
+        let meter = Meter {
+            vendor: VENDOR.to_owned(),
+            prices: Arc::new(PriceBook::builtin().map_err(|error| StartError::new("read the prices", error))?),
+            clock,
+            metrics: ModelMetrics::of_process(),
+        };
+        let measured = |purpose| {
+            Arc::new(Measured {
+                inner: Arc::clone(&retrying),
+                meter: meter.clone(),
+                purpose,
+            })
+        };
         let endpoint = Endpoint {
-            provider: Arc::new(Retrying::new(provider, policy, clock, Arc::new(TokioSleeper))),
+            for_turns: measured("turn"),
+            for_jobs: measured("job"),
             base_url,
             review: given(&config.review_model).unwrap_or_else(|| name.clone()),
             name,
@@ -120,32 +147,33 @@ impl Models {
     /// The model of this name; empty: the one for turns.
     pub(crate) fn for_turns(&self, model: &str) -> Result<Chosen, Error> {
         let endpoint = self.endpoint()?;
-        self.choose(if model.is_empty() { &endpoint.name } else { model })
+        let name = if model.is_empty() { &endpoint.name } else { model };
+        choose(endpoint, &endpoint.for_turns, name)
     }
 
     /// The model of this name; empty: the one for the purpose.
     pub(crate) fn for_jobs(&self, model: &str) -> Result<Chosen, Error> {
         let endpoint = self.endpoint()?;
-        self.choose(if model.is_empty() { &endpoint.review } else { model })
+        let name = if model.is_empty() { &endpoint.review } else { model };
+        choose(endpoint, &endpoint.for_jobs, name)
     }
 
     fn endpoint(&self) -> Result<&Arc<Endpoint>, Error> {
         self.endpoint.as_ref().ok_or(Error::ModelNotConfigured)
     }
+}
 
-    fn choose(&self, model: &str) -> Result<Chosen, Error> {
-        let endpoint = self.endpoint()?;
-        if model != endpoint.name && model != endpoint.review {
-            return Err(Error::ModelUnknown {
-                model: model.to_owned(),
-            });
-        }
-        Ok(Chosen {
-            provider: Arc::clone(&endpoint.provider),
-            name: model.to_owned(),
-            max_output_tokens: endpoint.max_output_tokens,
-        })
+fn choose(endpoint: &Endpoint, provider: &Arc<dyn Provider>, model: &str) -> Result<Chosen, Error> {
+    if model != endpoint.name && model != endpoint.review {
+        return Err(Error::ModelUnknown {
+            model: model.to_owned(),
+        });
     }
+    Ok(Chosen {
+        provider: Arc::clone(provider),
+        name: model.to_owned(),
+        max_output_tokens: endpoint.max_output_tokens,
+    })
 }
 
 /// What an error of a model call is to people.

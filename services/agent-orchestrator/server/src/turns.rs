@@ -33,6 +33,7 @@ use steward_orchestrator_core::turn::{ClientResult, UserMessage};
 use steward_runtime::Tasks;
 use steward_tools::{BuiltinTools, ToolAnswer, ToolContext};
 
+use crate::metrics::TurnMetrics;
 use crate::model::Models;
 use crate::signer::{Minter, Person};
 
@@ -85,6 +86,7 @@ pub(crate) struct Parts {
 struct Shared {
     parts: Parts,
     registry: Registry,
+    metrics: TurnMetrics,
 }
 
 /// The turn engine. Cheap to clone.
@@ -120,7 +122,12 @@ impl Input {
 impl Turns {
     pub(crate) fn new(parts: Parts) -> Self {
         let registry = Registry::new(parts.kept_turns);
-        Self(Arc::new(Shared { parts, registry }))
+        let metrics = TurnMetrics::of_process();
+        Self(Arc::new(Shared {
+            parts,
+            registry,
+            metrics,
+        }))
     }
 
     fn parts(&self) -> &Parts {
@@ -133,6 +140,10 @@ impl Turns {
 
     fn registry(&self) -> &Registry {
         &self.0.registry
+    }
+
+    fn metrics(&self) -> &TurnMetrics {
+        &self.0.metrics
     }
 
     /// The session, if it is the person's: another's does not exist.

@@ -65,6 +65,7 @@ impl Turns {
             ..Append::default()
         };
         self.store().append(key, append).await?;
+        self.metrics().turn_ended(why.state());
         tracing::info!(session.id = %key.id, turn.id = id, cause = ?why, "a turn was closed");
         Ok(true)
     }

@@ -2,19 +2,22 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use steward_agent::kernel::{self, Conversation, Ended, KernelError, Outcome, Ports, Settings, Spent, ToolResult};
 use steward_base::{ErrorKind, Fault as _};
 use steward_model::{ToolCall as ModelCall, ToolChoice};
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{Message, OpenCall, Session, Turn};
+use steward_orchestrator_core::session::{Message, OpenCall, Session, Turn, TurnState};
 use steward_orchestrator_core::turn::{Event, PendingCall, turn_start};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::live::LiveTurn;
 use super::ports::{Context, TurnDispatch, TurnEvents, TurnModel, as_call, as_model_messages, lock};
 use super::transcript::{Stored, TurnTranscript};
 use super::{Turns, turn_capabilities};
+use crate::metrics::SegmentEnd;
 use crate::model::{Chosen, model_error};
 use crate::signer::Person;
 
@@ -39,6 +42,18 @@ enum Known {
     Stored(Event),
     /// The store does not; a repeated request takes the turn up again.
     Lost(Error),
+}
+
+impl Known {
+    fn end(&self) -> SegmentEnd {
+        match self {
+            Self::Stored(Event::Completed(_)) => SegmentEnd::Turn(TurnState::Completed),
+            Self::Stored(Event::RequiresAction(_)) => SegmentEnd::Turn(TurnState::RequiresAction),
+            Self::Stored(Event::Interrupted { .. }) => SegmentEnd::Turn(TurnState::Interrupted),
+            Self::Stored(_) => SegmentEnd::Turn(TurnState::Failed),
+            Self::Lost(_) => SegmentEnd::Lost,
+        }
+    }
 }
 
 /// Lets readers go when the segment is dropped half way, by a hard stop or a panic.
@@ -71,7 +86,14 @@ impl Segment {
             self.session.key.clone(),
             self.fence,
         );
-        let known = Box::pin(self.drive()).await;
+        // What the turn makes due, reviews among it, becomes part of this span.
+        let span =
+            tracing::info_span!("turn", session.id = %key.id, turn.id = live.id(), outcome = tracing::field::Empty);
+        let begun = Instant::now();
+        let known = Box::pin(self.drive()).instrument(span.clone()).await;
+        let end = known.end();
+        span.record("outcome", end.word());
+        turns.metrics().segment_ended(end, begun.elapsed());
         // The lease and the registry first: whoever reads the last event may send the next message at once.
         turns.give_up_lease(&key, fence).await;
         match known {
@@ -107,10 +129,16 @@ impl Segment {
         settings.budget.iterations = self.turns.parts().limits.iterations;
         let conversation = self.conversation();
         let ended = tokio::select! {
-            ended = kernel::run(&ports, &settings, conversation) => ended,
-            error = self.keep_lease() => return Known::Lost(error),
+            ended = kernel::run(&ports, &settings, conversation) => Ok(ended),
+            error = self.keep_lease() => Err(error),
         };
-        self.settle(&context, &transcript, ended).await
+        self.turns
+            .metrics()
+            .prefix_broke(&self.session.prefix, &lock(&context.prefix));
+        match ended {
+            Ok(ended) => self.settle(&context, &transcript, ended).await,
+            Err(error) => Known::Lost(error),
+        }
     }
 
     fn ports(&self, context: &Arc<Context>, transcript: &Arc<TurnTranscript>) -> Ports {

@@ -1,0 +1,106 @@
+//! A provider whose calls are seen: a span, how long it took, what it consumed and what that cost.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use steward_base::{Clock, Fault as _};
+use steward_model::{
+    CacheTtl, Continuation, Delta, DeltaStream, FinishReason, ModelError, ModelRequest, PriceBook, Provider, Rendered,
+    Usage, cost,
+};
+use steward_runtime::genai::{Operation, Tokens};
+use tracing::Instrument as _;
+
+use crate::metrics::{Labels, ModelMetrics};
+
+/// What all measured providers share.
+#[derive(Clone)]
+pub(super) struct Meter {
+    pub(super) vendor: String,
+    pub(super) prices: Arc<PriceBook>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) metrics: ModelMetrics,
+}
+
+/// The provider, for one purpose.
+pub(super) struct Measured {
+    pub(super) inner: Arc<dyn Provider>,
+    pub(super) meter: Meter,
+    pub(super) purpose: &'static str,
+}
+
+#[async_trait]
+impl Provider for Measured {
+    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
+        self.stream_with(request, Continuation::default()).await
+    }
+
+    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
+        let mut call = Call {
+            operation: self.meter.metrics.calls.begin(&self.meter.vendor, &request.model),
+            labels: Labels::new(&self.meter.vendor, &request.model, self.purpose),
+            meter: self.meter.clone(),
+            model: request.model.clone(),
+        };
+        let span = call.operation.span().clone();
+        match self.inner.stream_with(request, continuation).instrument(span).await {
+            // Dropping the stream drops the call with it, which is then counted as given up.
+            Ok(stream) => Ok(stream.inspect(move |delta| call.see(delta)).boxed()),
+            Err(error) => {
+                call.operation.failed(error.reason());
+                Err(error)
+            }
+        }
+    }
+
+    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
+        self.inner.rendered(request, continuation)
+    }
+}
+
+struct Call {
+    operation: Operation,
+    labels: Labels,
+    meter: Meter,
+    model: String,
+}
+
+impl Call {
+    fn see(&mut self, delta: &Result<Delta, ModelError>) {
+        match delta {
+            Ok(Delta::Retrying { error, .. }) => self.meter.metrics.retried(&self.labels, error.reason()),
+            Ok(Delta::Finish { reason, usage, .. }) => self.answered(*reason, usage),
+            Ok(Delta::Text(_) | Delta::ToolCallStarted { .. } | Delta::ToolCall(_)) => {}
+            Err(error) => self.operation.failed(error.reason()),
+        }
+    }
+
+    fn answered(&mut self, reason: FinishReason, usage: &Usage) {
+        let Meter {
+            vendor,
+            prices,
+            clock,
+            metrics,
+        } = &self.meter;
+        let row = prices.row(vendor, &self.model, clock.now(), usage.input.unwrap_or(0));
+        metrics.consumed(&self.labels, usage, cost(usage, row, CacheTtl::FiveMinutes));
+        let tokens = Tokens {
+            input: usage.input,
+            cache_read: usage.cached_input,
+            cache_write: usage.cache_write,
+            output: usage.output,
+        };
+        self.operation.answered(finish_word(reason), tokens);
+    }
+}
+
+const fn finish_word(reason: FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Stop => "stop",
+        FinishReason::ToolCalls => "tool_calls",
+        FinishReason::Length => "length",
+        FinishReason::Filtered => "content_filter",
+        FinishReason::Other => "other",
+    }
+}
