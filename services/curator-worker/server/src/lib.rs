@@ -9,6 +9,7 @@ mod background;
 mod config;
 mod grpc;
 mod identity;
+mod metrics;
 mod peers;
 mod sqlite;
 #[cfg(test)]
@@ -26,7 +27,7 @@ use steward_runtime::{Boot, Nudge, Policy, Reconciler, StartError};
 
 pub use config::Config;
 
-use background::{Outbox, Reviewer, RevocationPull, Sweeper};
+use background::{Outbox, Reviewer, RevocationPull, Standing, Sweeper};
 use config::seconds;
 use peers::PeerClients;
 use sqlite::Ledger;
@@ -67,6 +68,9 @@ impl Deps {
         }
     }
 }
+
+/// Time between two looks at how the queue stands.
+const STANDING_EVERY: Duration = Duration::from_secs(10);
 
 /// Opens the store below `boot.data_dir`, brings its schema up to date, and puts the service together.
 pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, StartError> {
@@ -116,6 +120,8 @@ fn work(builder: BuiltBuilder, config: Config, deps: Deps, ledger: &Ledger, boot
         boot,
     );
     builder = reconciler(builder, "learning/sweep", sweeper, config.lease() / 2, boot);
+    let standing = Standing { ledger: ledger.clone() };
+    builder = reconciler(builder, "learning/standing", standing, STANDING_EVERY, boot);
     let clients = PeerClients {
         sessions: deps.sessions,
         recall: deps.recall,

@@ -11,13 +11,13 @@ mod settle;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::SqliteConnection;
 use steward_base::Clock;
 use steward_base::names::{ReviewId, TeamId};
-use steward_curator_core::review::{Due, Ending, Problem, Review, review_name};
+use steward_curator_core::review::{Due, Ending, Problem, Review, ReviewState, review_name};
 use steward_curator_core::{Error, plan};
 use steward_queue::{
     Cancelled, Claim, ClaimRequest, ClaimedJob, Enqueued, Heartbeat, NewJob, QueueError, QueueOptions, SqliteJobs,
@@ -27,6 +27,8 @@ use steward_store::{BoxFuture, Sqlite, SqliteOptions, StoreError};
 use tokio::sync::Notify;
 
 pub(crate) use queries::Whose;
+
+use crate::metrics::Metrics;
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
@@ -49,6 +51,9 @@ pub(crate) struct Ledger {
     jobs: SqliteJobs,
     clock: Arc<dyn Clock>,
     signals: Arc<Signals>,
+    metrics: Metrics,
+    /// Reviews that the running transaction ends; counted once it is kept.
+    ended: Arc<Mutex<Vec<ReviewState>>>,
 }
 
 /// Hints that spare idle polling; polling is the truth.
@@ -119,12 +124,18 @@ impl Ledger {
             jobs,
             clock,
             signals: Arc::default(),
+            metrics: Metrics::of_process(),
+            ended: Arc::default(),
         })
     }
 
     /// Writes the log back and lets go of the file.
     pub(crate) async fn close(&self) {
         self.sqlite.close().await;
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     pub(crate) fn signals(&self) -> &Signals {
@@ -168,10 +179,10 @@ impl Ledger {
             Enqueued::Absorbed(older) => {
                 let mut older = rows::get(connection, &review.team, &older).await?.ok_or_else(lost)?;
                 review.absorb(&mut older, self.clock.now());
-                rows::save_changed(connection, &older).await?;
+                self.keep(connection, &older).await?;
             }
         }
-        rows::save_changed(connection, &review).await?;
+        self.keep(connection, &review).await?;
         self.jobs
             .ask_to_give_way(connection, &review.team, review.session.as_str())
             .await?;
@@ -205,7 +216,7 @@ impl Ledger {
                 review.begin(job.job.attempts);
                 // Inside, since an idle worker looks for work all the time.
                 failpoint::hit("review.claim.before");
-                rows::save_changed(connection, &review).await?;
+                ledger.keep(connection, &review).await?;
                 Ok(Some(Claimed { job, review }))
             })
         });
@@ -251,7 +262,7 @@ impl Ledger {
                 if ledger.jobs.cancel(connection, &team, id.as_str()).await? == Cancelled::AtOnce {
                     let report = review.report.clone();
                     review.end(Ending::Cancelled(by_a_person()), report, ledger.clock.now());
-                    rows::save_changed(connection, &review).await?;
+                    ledger.keep(connection, &review).await?;
                 }
                 Ok(review)
             })
@@ -269,7 +280,7 @@ impl Ledger {
                 let mut review = ledger.existing(connection, &team, &id).await?;
                 review.retry()?;
                 ledger.jobs.revive(connection, &team, id.as_str()).await?;
-                rows::save_changed(connection, &review).await?;
+                ledger.keep(connection, &review).await?;
                 Ok(review)
             })
         });
@@ -295,9 +306,28 @@ impl Ledger {
         &self,
         operation: impl for<'c> FnOnce(Self, &'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Error> {
-        let ledger = self.clone();
+        let ended: Arc<Mutex<Vec<ReviewState>>> = Arc::default();
+        let ledger = Self {
+            ended: Arc::clone(&ended),
+            ..self.clone()
+        };
         let outcome = self.sqlite.write(move |connection| operation(ledger, connection)).await;
+        if outcome.is_ok() {
+            for state in std::mem::take(&mut *ended.lock().unwrap_or_else(PoisonError::into_inner)) {
+                self.metrics.ended(state);
+            }
+        }
         outcome.map_err(|Failure(error)| error)
+    }
+
+    /// Keeps a row as a change that people are shown, and notes its end.
+    async fn keep(&self, connection: &mut SqliteConnection, review: &Review) -> Result<(), Failure> {
+        rows::save_changed(connection, review).await?;
+        if review.state.is_final() {
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            ended.push(review.state);
+        }
+        Ok(())
     }
 
     /// One transaction; whoever watches hears of it afterwards.

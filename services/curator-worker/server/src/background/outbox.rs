@@ -10,6 +10,7 @@ use steward_proto::recall::v1 as pb;
 use steward_runtime::reconcile::Report;
 use steward_runtime::{BoxError, Reconciler, failpoint};
 
+use super::continue_trace;
 use crate::peers::{RECALL, by};
 use crate::sqlite::Ledger;
 
@@ -51,7 +52,10 @@ impl Reconciler for Outbox {
         let names: Vec<String> = dues.iter().map(|due| due.name.clone()).collect();
         let items = u64::try_from(names.len()).unwrap_or(u64::MAX);
         failpoint::hit("review.outbox_pull.before");
+        // They are open for as long as the queue takes, each in the trace of its turn.
+        let spans: Vec<_> = dues.iter().map(span).collect();
         self.ledger.enqueue(dues).await?;
+        drop(spans);
         failpoint::hit("review.outbox_pull.after");
         self.sessions
             .acknowledge_due_reviews(pb::AcknowledgeDueReviewsRequest { names })
@@ -59,6 +63,12 @@ impl Reconciler for Outbox {
             .map_err(by(RECALL))?;
         Ok(Report { items, more })
     }
+}
+
+fn span(due: &Due) -> tracing::Span {
+    let span = tracing::info_span!("review enqueued", otel.kind = "producer", review.id = %due.id);
+    continue_trace(&span, &due.traceparent);
+    span
 }
 
 fn due(due: pb::DueReview) -> Result<Due, Error> {

@@ -1,9 +1,8 @@
 //! One worker: claims a review, runs it under its lease, and brings it to an end, one after the other.
 
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use steward_base::error_chain;
@@ -18,8 +17,8 @@ use steward_queue::Claim;
 use steward_runtime::{TaskResult, Tasks};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
+use super::continue_trace;
 use super::watch_over::{Watch, watch_over};
 use crate::config::{Config, seconds};
 use crate::identity::JobToken;
@@ -78,12 +77,27 @@ impl Reviewer {
     /// One try. Answers how long to leave the queue alone afterwards.
     async fn work(&self, claimed: Claimed, stopping: &CancellationToken) -> Duration {
         let Claimed { job, review } = claimed;
-        let span = tracing::info_span!("review", review.id = %review.id, team = %review.team, fence = job.claim.fence);
+        let span = tracing::info_span!(
+            "review",
+            otel.kind = "consumer",
+            review.id = %review.id,
+            team = %review.team,
+            fence = job.claim.fence,
+            attempt = review.attempts,
+            state = tracing::field::Empty,
+        );
         continue_trace(&span, &review.traceparent);
-        let tried = self.attempt(&job, &review, stopping).instrument(span).await;
-        let gave_way = tried.reason == HaltReason::GiveWay;
-        self.settle(&job.claim, tried).await;
-        if gave_way {
+        let begun = Instant::now();
+        let gave_way = async {
+            let tried = self.attempt(&job, &review, stopping).await;
+            let gave_way = tried.reason == HaltReason::GiveWay;
+            if let Some(after) = self.settle(&job.claim, tried).await {
+                tracing::Span::current().record("state", after.state.as_str());
+                self.ledger.metrics().tried(after.state, begun.elapsed());
+            }
+            gave_way
+        };
+        if gave_way.instrument(span).await {
             seconds(self.config.give_way_seconds)
         } else {
             Duration::ZERO
@@ -147,31 +161,23 @@ impl Reviewer {
         Ok(response.credential)
     }
 
-    async fn settle(&self, claim: &Claim, tried: Tried) {
+    /// The review as it stands afterwards, unless somebody else has it or the ledger cannot be written.
+    async fn settle(&self, claim: &Claim, tried: Tried) -> Option<Review> {
         if tried.reason == HaltReason::LeaseLost {
             tracing::warn!(review.id = %claim.job, fence = claim.fence, "the lease was lost; somebody else goes on");
-            return;
+            return None;
         }
         match self.ledger.settle(claim, tried).await {
             Ok(review) => {
                 let reason = review.problem.as_ref().map_or("", |problem| problem.reason.as_str());
                 tracing::info!(review.id = %review.id, state = %review.state, reason, "a try of a review ended");
+                Some(review)
             }
             // The lease ends by itself; the journal has everything that a later try needs.
             Err(error) => {
                 tracing::warn!(review.id = %claim.job, error = error_chain(&error), "a try could not be settled");
+                None
             }
         }
     }
-}
-
-/// Makes the review part of the trace of the turn that made it due.
-fn continue_trace(span: &tracing::Span, traceparent: &str) {
-    if traceparent.is_empty() {
-        return;
-    }
-    let carrier = HashMap::from([("traceparent".to_owned(), traceparent.to_owned())]);
-    let parent = opentelemetry::global::get_text_map_propagator(|propagator| propagator.extract(&carrier));
-    // Without an exporter there is no trace to be part of.
-    let _ = span.set_parent(parent);
 }

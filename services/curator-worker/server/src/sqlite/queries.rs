@@ -5,6 +5,7 @@ use sqlx::{Connection as _, Row as _};
 use steward_base::names::{ReviewId, SessionId, TeamId, UserId};
 use steward_curator_core::Error;
 use steward_curator_core::review::{Review, review_name};
+use steward_queue::QueueStats;
 
 use super::rows::{self, read};
 use super::{Failure, Ledger};
@@ -46,6 +47,15 @@ impl Ledger {
             .ok_or_else(|| Error::ReviewNotFound {
                 review: review_name(team, id),
             })
+    }
+
+    /// How the queue stands.
+    pub(crate) async fn standing(&self) -> Result<QueueStats, Error> {
+        let read = async {
+            let mut connection = self.sqlite.read().await?;
+            Ok::<_, Failure>(self.jobs.stats(&mut connection).await?)
+        };
+        read.await.map_err(|Failure(error)| error)
     }
 
     /// A page of at most `size` reviews before `before`, newest first.

@@ -112,8 +112,8 @@ impl Ledger {
         self.jobs.cancel(connection, &review.team, review.id.as_str()).await?;
         review.report = report;
         newer.absorb(&mut review, self.clock.now());
-        rows::save_changed(connection, &newer).await?;
-        rows::save_changed(connection, &review).await?;
+        self.keep(connection, &newer).await?;
+        self.keep(connection, &review).await?;
         Ok(review)
     }
 
@@ -150,7 +150,7 @@ impl Ledger {
         report: Report,
     ) -> Result<Review, Failure> {
         review.end(ending, report, self.clock.now());
-        rows::save_changed(connection, &review).await?;
+        self.keep(connection, &review).await?;
         Ok(review)
     }
 
