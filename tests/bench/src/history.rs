@@ -39,7 +39,7 @@ pub(crate) async fn load(store: &SessionStoreClient, corpus: &Corpus) -> anyhow:
 /// Creates a conversation and takes its lease; gives the fence.
 pub(crate) async fn begin(store: &SessionStoreClient, place: usize, session: &Session) -> anyhow::Result<u64> {
     let lineage = match session.parent {
-        Some(_) => pb::LineageReason::Reset,
+        Some(_) => pb::LineageReason::Compression,
         None => pb::LineageReason::Unspecified,
     };
     let source = match session.source {
