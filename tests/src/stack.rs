@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use steward_client::{
-    AccessClient, AgentClient, MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient,
+    AccessClient, AgentClient, CuratorClient, MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient,
     SessionStoreClient, SkillClient,
 };
 use steward_client::{Client, Credentials, Wire};
@@ -217,6 +217,7 @@ impl Stack {
         Client {
             access: AccessClient::new(wire("agent-orchestrator")),
             agent: AgentClient::new(wire("agent-orchestrator")),
+            curator: CuratorClient::new(wire("curator-worker")),
             model: ModelClient::new(wire("agent-orchestrator")),
             sessions: SessionClient::new(wire("agent-orchestrator")),
             reviews: ReviewClient::new(wire("curator-worker")),
