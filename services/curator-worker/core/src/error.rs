@@ -57,6 +57,32 @@ pub enum Error {
         /// Its state.
         state: ReviewState,
     },
+    /// No such run of a curation, or another team's.
+    #[error("there is no run {run}")]
+    RunNotFound {
+        /// Its resource name, as it was asked for.
+        run: String,
+    },
+    /// A run of the team waits or runs.
+    #[error("run {run} of the team has not ended; there is one at a time")]
+    CurationOpen {
+        /// Its resource name.
+        run: String,
+    },
+    /// The run changed nothing that could be undone.
+    #[error("run {run} is {state}; only one that ended well and was no dry run can be undone")]
+    NotUndoable {
+        /// Its resource name.
+        run: String,
+        /// Its state, or that it was a dry run.
+        state: &'static str,
+    },
+    /// The request id was used for something else.
+    #[error("request id {request_id} was used before with another request")]
+    RequestIdReused {
+        /// The id.
+        request_id: String,
+    },
     /// Another claim of the job is newer, or the job is no longer running.
     #[error("claim {fence} of review {review} is stale")]
     StaleFence {
@@ -122,9 +148,11 @@ impl Error {
 impl Fault for Error {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Invalid(_) => ErrorKind::InvalidInput,
-            Self::ReviewNotFound { .. } => ErrorKind::NotFound,
-            Self::NotRetryable { .. } | Self::Ended { .. } => ErrorKind::Precondition,
+            Self::Invalid(_) | Self::RequestIdReused { .. } => ErrorKind::InvalidInput,
+            Self::ReviewNotFound { .. } | Self::RunNotFound { .. } => ErrorKind::NotFound,
+            Self::NotRetryable { .. } | Self::Ended { .. } | Self::CurationOpen { .. } | Self::NotUndoable { .. } => {
+                ErrorKind::Precondition
+            }
             Self::StaleFence { .. } => ErrorKind::Conflict,
             Self::Store { source } => store_kind(source),
             Self::Peer { source, .. } => source.kind(),
@@ -138,6 +166,10 @@ impl Fault for Error {
             Self::ReviewNotFound { .. } => "REVIEW_NOT_FOUND",
             Self::NotRetryable { .. } => "REVIEW_NOT_RETRYABLE",
             Self::Ended { .. } => "REVIEW_ENDED",
+            Self::RunNotFound { .. } => "CURATION_RUN_NOT_FOUND",
+            Self::CurationOpen { .. } => "CURATION_OPEN",
+            Self::NotUndoable { .. } => "CURATION_NOT_UNDOABLE",
+            Self::RequestIdReused { .. } => "REQUEST_ID_REUSED",
             Self::StaleFence { .. } => "STALE_FENCE",
             Self::Store { source } => match store_kind(source) {
                 ErrorKind::Unavailable => "DEPENDENCY_UNAVAILABLE",
@@ -156,6 +188,9 @@ impl Fault for Error {
             Self::NotRetryable { review, state } | Self::Ended { review, state } => {
                 vec![("review", review.clone()), ("state", state.as_str().to_owned())]
             }
+            Self::RunNotFound { run } | Self::CurationOpen { run } => vec![("run", run.clone())],
+            Self::NotUndoable { run, state } => vec![("run", run.clone()), ("state", (*state).to_owned())],
+            Self::RequestIdReused { request_id } => vec![("requestId", request_id.clone())],
             Self::StaleFence { fence, current, .. } => {
                 vec![("fence", fence.to_string()), ("current", current.to_string())]
             }
@@ -173,6 +208,10 @@ impl Fault for Error {
             Self::ReviewNotFound { .. }
             | Self::NotRetryable { .. }
             | Self::Ended { .. }
+            | Self::RunNotFound { .. }
+            | Self::CurationOpen { .. }
+            | Self::NotUndoable { .. }
+            | Self::RequestIdReused { .. }
             | Self::StaleFence { .. }
             | Self::Store { .. }
             | Self::Peer { .. }
@@ -181,12 +220,14 @@ impl Fault for Error {
     }
 
     fn resource(&self) -> Option<ResourceRef> {
-        let Self::ReviewNotFound { review } = self else {
-            return None;
+        let (resource_type, name) = match self {
+            Self::ReviewNotFound { review } => ("learning.steward.dev/Review", review),
+            Self::RunNotFound { run } => ("learning.steward.dev/CurationRun", run),
+            _ => return None,
         };
         Some(ResourceRef {
-            resource_type: "learning.steward.dev/Review",
-            name: review.clone(),
+            resource_type,
+            name: name.clone(),
         })
     }
 
@@ -197,6 +238,10 @@ impl Fault for Error {
             | Self::ReviewNotFound { .. }
             | Self::NotRetryable { .. }
             | Self::Ended { .. }
+            | Self::RunNotFound { .. }
+            | Self::CurationOpen { .. }
+            | Self::NotUndoable { .. }
+            | Self::RequestIdReused { .. }
             | Self::StaleFence { .. }
             | Self::Unreadable { .. } => None,
         }
