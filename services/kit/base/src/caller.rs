@@ -47,7 +47,10 @@ pub enum Origin {
 impl Origin {
     /// Whether no person is present to answer a question or an approval.
     pub const fn is_automatic(self) -> bool {
-        matches!(self, Self::Review | Self::Curation | Self::Schedule | Self::Delegate | Self::Hub | Self::Builtin)
+        matches!(
+            self,
+            Self::Review | Self::Curation | Self::Schedule | Self::Delegate | Self::Hub | Self::Builtin
+        )
     }
 
     /// The name on the wire, in logs and in stores.

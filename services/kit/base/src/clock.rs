@@ -39,19 +39,29 @@ impl Timestamp {
 
     /// From the parts of a `google.protobuf.Timestamp`; finer than microseconds is cut.
     pub fn from_parts(seconds: i64, nanos: i32) -> Self {
-        Self(seconds.saturating_mul(1_000_000).saturating_add(i64::from(nanos) / 1_000))
+        Self(
+            seconds
+                .saturating_mul(1_000_000)
+                .saturating_add(i64::from(nanos) / 1_000),
+        )
     }
 
     /// Later by `duration`, saturating at the end of time.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// Earlier by `duration`, saturating.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// Time since `earlier`; zero if `earlier` is later.
@@ -87,9 +97,14 @@ pub trait Clock: fmt::Debug + Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the machine's clock"
+    )]
     fn now(&self) -> Timestamp {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
     }
 }

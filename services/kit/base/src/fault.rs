@@ -83,7 +83,10 @@ impl FieldViolations {
 
     /// Records one wrong field.
     pub fn add(&mut self, field: impl Into<String>, description: impl Into<String>) {
-        self.0.push(FieldViolation { field: field.into(), description: description.into() });
+        self.0.push(FieldViolation {
+            field: field.into(),
+            description: description.into(),
+        });
     }
 
     /// Takes the value of a check, or records its message under `field`.
@@ -204,7 +207,10 @@ mod tests {
         assert_eq!(violations.take::<i32, _>("parent", Err("must not be empty")), None);
         violations.add("entry.content", "must have 1 to 2200 characters");
         let error = violations.into_result().expect_err("two fields are wrong");
-        assert_eq!(error.to_string(), "parent: must not be empty; entry.content: must have 1 to 2200 characters");
+        assert_eq!(
+            error.to_string(),
+            "parent: must not be empty; entry.content: must have 1 to 2200 characters"
+        );
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
 }

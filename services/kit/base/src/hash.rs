@@ -23,7 +23,13 @@ mod tests {
 
     #[test]
     fn moving_a_boundary_changes_the_hash() {
-        assert_ne!(sha256_parts([b"ab".as_slice(), b"c"]), sha256_parts([b"a".as_slice(), b"bc"]));
-        assert_eq!(sha256_hex(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_ne!(
+            sha256_parts([b"ab".as_slice(), b"c"]),
+            sha256_parts([b"a".as_slice(), b"bc"])
+        );
+        assert_eq!(
+            sha256_hex(b""),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
     }
 }

@@ -30,11 +30,17 @@ pub const MAX_ID: usize = 64;
 fn check_id(text: &str) -> Result<(), NameError> {
     let well_formed = !text.is_empty()
         && text.len() <= MAX_ID
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         && !text.starts_with('-')
         && !text.ends_with('-')
         && !text.contains("--");
-    if well_formed { Ok(()) } else { Err(NameError::Syntax { max: MAX_ID }) }
+    if well_formed {
+        Ok(())
+    } else {
+        Err(NameError::Syntax { max: MAX_ID })
+    }
 }
 
 macro_rules! id_type {
@@ -156,7 +162,11 @@ pub fn segments<'a, const N: usize>(
             _ => return Err(NameError::Pattern { pattern }),
         }
     }
-    if parts.next().is_some() { Err(NameError::Pattern { pattern }) } else { Ok(ids) }
+    if parts.next().is_some() {
+        Err(NameError::Pattern { pattern })
+    } else {
+        Ok(ids)
+    }
 }
 
 #[cfg(test)]
@@ -175,10 +185,32 @@ mod tests {
 
     #[test]
     fn anything_that_could_be_a_path_is_refused() {
-        for bad in ["", "..", "a/b", "A", "a_b", "-a", "a-", "a--b", "a\0", "a\\b", "c:", "é", &"a".repeat(65)] {
+        for bad in [
+            "",
+            "..",
+            "a/b",
+            "A",
+            "a_b",
+            "-a",
+            "a-",
+            "a--b",
+            "a\0",
+            "a\\b",
+            "c:",
+            "é",
+            &"a".repeat(65),
+        ] {
             assert!(TeamId::parse(bad).is_err(), "{bad:?} was accepted");
         }
-        for bad in ["teams", "teams/", "teams/a/", "teams/a/users", "team/a", "/teams/a", "teams/a/users/b/c"] {
+        for bad in [
+            "teams",
+            "teams/",
+            "teams/a/",
+            "teams/a/users",
+            "team/a",
+            "/teams/a",
+            "teams/a/users/b/c",
+        ] {
             assert!(parse_team(bad).is_err(), "{bad:?} was accepted");
             assert!(parse_user(bad).is_err(), "{bad:?} was accepted");
         }

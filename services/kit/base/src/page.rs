@@ -18,7 +18,10 @@ struct Token {
 /// Makes the token after which the next page starts at `cursor`. `arguments` are the request's other fields; a token
 /// is only good for the same ones.
 pub fn encode(arguments: &[&str], cursor: &str) -> String {
-    let token = Token { binding: binding(arguments), cursor: cursor.to_owned() };
+    let token = Token {
+        binding: binding(arguments),
+        cursor: cursor.to_owned(),
+    };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
@@ -27,11 +30,20 @@ pub fn decode(arguments: &[&str], token: &str) -> Result<Option<String>, FieldVi
     if token.is_empty() {
         return Ok(None);
     }
-    let parsed = URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| serde_json::from_slice::<Token>(&bytes).ok());
+    let parsed = URL_SAFE_NO_PAD
+        .decode(token)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Token>(&bytes).ok());
     match parsed {
         Some(parsed) if parsed.binding == binding(arguments) => Ok(Some(parsed.cursor)),
-        Some(_) => Err(FieldViolations::one("page_token", "belongs to a list with other arguments")),
-        None => Err(FieldViolations::one("page_token", "is not a token that this service gave out")),
+        Some(_) => Err(FieldViolations::one(
+            "page_token",
+            "belongs to a list with other arguments",
+        )),
+        None => Err(FieldViolations::one(
+            "page_token",
+            "is not a token that this service gave out",
+        )),
     }
 }
 
