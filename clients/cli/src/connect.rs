@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use steward_client::{
-    AccessClient, AgentClient, Client, Credentials, CuratorClient, MemoryClient, ModelClient, RecallClient,
-    ReviewClient, SessionClient, SessionStoreClient, SkillClient, Wire,
+    AccessClient, AgentClient, Client, Credentials, CuratorClient, ErrorOrigin, MemoryClient, ModelClient,
+    RecallClient, ReviewClient, SessionClient, SessionStoreClient, SkillClient, Wire,
 };
 use steward_proto::access::v1::WhoAmIRequest;
 
@@ -83,11 +83,16 @@ impl Connection {
     /// Connects, and asks the server who the token speaks for.
     pub async fn open(&self) -> anyhow::Result<Session> {
         let client = self.client()?;
-        let me = client.access.who_am_i(WhoAmIRequest {}).await.with_context(|| {
-            format!(
-                "no Steward answers at {}; start one with `steward` or give --endpoint",
-                self.endpoint
-            )
+        let me = client.access.who_am_i(WhoAmIRequest {}).await.map_err(|error| {
+            let said = if error.origin == ErrorOrigin::Server {
+                format!("the server at {} does not take this token", self.endpoint)
+            } else {
+                format!(
+                    "no Steward answers at {}; start one with `steward` or give --endpoint",
+                    self.endpoint
+                )
+            };
+            anyhow::Error::from(error).context(said)
         })?;
         let team = me.user.split("/users/").next().unwrap_or_default().to_owned();
         Ok(Session {

@@ -87,7 +87,8 @@ pub enum Verb {
     /// Revoke a token for good.
     RevokeToken {
         /// Full name, as `tokens` shows it.
-        token: String,
+        #[arg(value_name = "TOKEN")]
+        name: String,
     },
 }
 
@@ -205,8 +206,8 @@ async fn tokens(verb: Verb, session: &Session, output: &mut Output) -> anyhow::R
                 output.table(&["label", "ends", "state", "name"], rows.collect(), "No tokens.");
             })
         }
-        Verb::RevokeToken { token } => {
-            let answer = access.revoke_token(pb::RevokeTokenRequest { name: token }).await?;
+        Verb::RevokeToken { name } => {
+            let answer = access.revoke_token(pb::RevokeTokenRequest { name }).await?;
             output.answer(&answer, |output, _| output.line("Revoked."))
         }
         _ => Ok(()),
