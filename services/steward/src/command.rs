@@ -1,12 +1,15 @@
 //! The command line of the `steward` binary: run everything, run one service, or use a running one.
 
+mod completion;
 mod config;
+mod doctor;
 mod serve;
+mod version;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use steward_cli::Connection;
 
 use crate::Component;
@@ -37,6 +40,16 @@ struct ServerArguments {
     listen: Option<String>,
 }
 
+/// Options of `steward init`.
+#[derive(Debug, Clone, Default, Args)]
+struct InitArguments {
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Also put curator-worker's token into this file, for a worker that may not see the folder where it is kept.
+    #[arg(long, value_name = "FILE")]
+    worker_token: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(flatten)]
@@ -44,9 +57,15 @@ enum Command {
     /// Play the loop once: a lesson is met, kept, and used by the next session.
     Demo(demo::Arguments),
     /// Make keys, the home team and the first tokens, without serving.
-    Init(ServerArguments),
+    Init(InitArguments),
     /// Show, check or describe the settings.
     Config(config::Arguments),
+    /// Look at files, servers, token and model, and say what is wrong; exit code 1 if anything is.
+    Doctor(doctor::Arguments),
+    /// Print a script that completes commands in a shell.
+    Completion(completion::Arguments),
+    /// Say which version this is.
+    Version,
     /// Run agent-orchestrator alone.
     AgentOrchestrator(ServerArguments),
     /// Run skill-registry alone.
@@ -71,9 +90,15 @@ pub fn main() -> ExitCode {
         Command::MemoryService(server) => serve::run(Component::MemoryService, &server, &cli.connection),
         Command::RecallService(server) => serve::run(Component::RecallService, &server, &cli.connection),
         Command::CuratorWorker(server) => serve::run(Component::CuratorWorker, &server, &cli.connection),
-        Command::Init(server) => serve::init(&server, &cli.connection),
+        Command::Init(arguments) => serve::init(&arguments, &cli.connection),
         Command::Config(arguments) => config::run(&arguments, &cli.connection),
-        Command::Demo(arguments) => serve::block_on(demo::run(arguments)),
+        Command::Doctor(arguments) => {
+            steward_runtime::tls::install_provider();
+            serve::block_on(doctor::run(arguments, &cli.connection))
+        }
+        Command::Completion(arguments) => completion::run(&arguments, cli.connection.json),
+        Command::Version => version::run(cli.connection.json),
+        Command::Demo(arguments) => serve::block_on(demo::run(arguments, cli.connection.json)),
         Command::Verb(verb) => {
             steward_runtime::tls::install_provider();
             serve::block_on(steward_cli::run(verb, &cli.connection))
@@ -81,15 +106,56 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Whether these arguments are a command line of `steward`, for tests of files that hold one. The error is the parser's.
+pub fn check<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    let arguments = std::iter::once("steward").chain(arguments);
+    Cli::try_parse_from(arguments)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+/// Every verb there is, by its words: `memory list`. For tests that hold that each has a property.
+pub fn verbs() -> Vec<String> {
+    fn collect(command: &clap::Command, words: &str, found: &mut Vec<String>) {
+        if !words.is_empty() && !command.has_subcommands() {
+            found.push(words.to_owned());
+        }
+        for inner in command.get_subcommands() {
+            let words = format!("{words} {}", inner.get_name());
+            collect(inner, words.trim_start(), found);
+        }
+    }
+    let mut found = Vec::new();
+    collect(&Cli::command(), "", &mut found);
+    found
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_grammar_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// An argument of a verb with the id of an option that every verb has would set that option.
+    #[test]
+    fn no_verb_takes_an_argument_that_means_something_else_everywhere() {
+        fn check(command: &clap::Command, global: &[String]) {
+            for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
+                let id = argument.get_id().to_string();
+                assert!(!global.contains(&id), "`{}` has its own {id}", command.get_name());
+            }
+            for inner in command.get_subcommands() {
+                check(inner, global);
+            }
+        }
+        let command = Cli::command();
+        let global = command.get_arguments().filter(|argument| argument.is_global_set());
+        let global: Vec<_> = global.map(|argument| argument.get_id().to_string()).collect();
+        assert!(global.contains(&"token".to_owned()));
+        check(&command, &global);
     }
 
     #[test]

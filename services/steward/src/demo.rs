@@ -40,9 +40,9 @@ pub struct Arguments {
 }
 
 /// Plays the demo. Exit code 0 when the outcome is the one that must come: success, or with `--forget` failure.
-pub async fn run(arguments: Arguments) -> ExitCode {
+pub async fn run(arguments: Arguments, json: bool) -> ExitCode {
     steward_runtime::tls::install_provider();
-    let mut show = Show::default();
+    let mut show = Show::new(json);
     match play(&arguments, &mut show).await {
         Ok(outcome) => {
             let expected = if arguments.forget {
@@ -50,6 +50,7 @@ pub async fn run(arguments: Arguments) -> ExitCode {
             } else {
                 Outcome::Released
             };
+            show.document(arguments.seed, outcome, outcome == expected);
             if outcome == expected {
                 ExitCode::SUCCESS
             } else {
@@ -61,6 +62,14 @@ pub async fn run(arguments: Arguments) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Stops the demo when a step did not go as it must.
+fn expect(otherwise: &str, holds: bool) -> anyhow::Result<()> {
+    if !holds {
+        bail!("the demo went wrong: {otherwise}");
+    }
+    Ok(())
 }
 
 /// The window code of a seed.
@@ -87,7 +96,7 @@ async fn play(arguments: &Arguments, show: &mut Show) -> anyhow::Result<Outcome>
 async fn story(arguments: &Arguments, boot: &Boot, show: &mut Show) -> anyhow::Result<Outcome> {
     let code = window_code(arguments.seed);
     let model = simulated::serve(&boot.tasks).await?;
-    let ready = installation::start(Component::All, settings(&model, boot)?, boot).await?;
+    let ready = installation::start(Component::All, settings(&model, boot), boot).await?;
     show.begin(arguments, &code, &ready, &model);
     let person = Person::arrive(&ready, &code).await?;
 
@@ -95,10 +104,10 @@ async fn story(arguments: &Arguments, boot: &Boot, show: &mut Show) -> anyhow::R
     let first = person.session().await?;
     show.prompt_lines("what the prompt says of the code", &first.system_prompt, &code);
     let refused = person.ask(&first.name, "Release the billing service.", show).await?;
-    show.expect("released without the code", refused == Outcome::Refused)?;
+    expect("released without the code", refused == Outcome::Refused)?;
     let told = format!("From now on, give the release desk the window code {code}. Please try again: billing.");
     let released = person.ask(&first.name, &told, show).await?;
-    show.expect("not released with the code", released == Outcome::Released)?;
+    expect("not released with the code", released == Outcome::Released)?;
 
     show.heading("the review, after the answer was delivered");
     let review = person.review_of(&first.name).await?;
@@ -122,7 +131,7 @@ async fn story(arguments: &Arguments, boot: &Boot, show: &mut Show) -> anyhow::R
 }
 
 /// The shipped defaults, with the simulated model, a free port, and both reviews due at the end of the second turn.
-fn settings(model: &str, boot: &Boot) -> anyhow::Result<Config> {
+fn settings(model: &str, boot: &Boot) -> Config {
     let mut config = Config::default();
     "127.0.0.1:0".clone_into(&mut config.server.listen);
     config.server.data_dir = Some(boot.data_dir.clone());
@@ -130,7 +139,7 @@ fn settings(model: &str, boot: &Boot) -> anyhow::Result<Config> {
     config.agent.model.name = Some(simulated::MODEL.to_owned());
     config.agent.nudges.memory_turns = 2;
     config.agent.nudges.skill_iterations = 4;
-    Ok(config)
+    config
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //! In one process the services are built in the order in which they are called, each handed the in-process client of those
 //! below it; alone, a service is handed connections to the addresses under `peers`. Everything else is the same.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use steward_client::Wire;
 use steward_grpc::{Auth, Built, Listener, TokenSigner, serve};
-use steward_runtime::{Boot, StartError};
+use steward_runtime::{Boot, StartError, data_dir};
 
 use crate::Component;
 use crate::config::Config;
@@ -51,6 +51,20 @@ pub async fn start(component: Component, config: Config, boot: &Boot) -> Result<
 pub async fn init(config: Config, boot: &Boot) -> Result<(), StartError> {
     let auth = orchestrator_auth(&config, boot)?;
     orchestrator(config, auth, boot).await.map(drop)
+}
+
+/// Whether a running agent-orchestrator has this data folder.
+pub fn is_served(data_dir: &Path) -> bool {
+    crate::doctor::is_held(&data_dir.join("agent").join("access.db"))
+}
+
+/// Puts the worker's token, which the first start leaves in the orchestrator's folder, into a private file of its own.
+pub fn hand_out_worker_token(data_dir: &Path, file: &Path) -> Result<(), StartError> {
+    let kept = data_dir.join("agent").join("curator-worker.token");
+    let failed = |path: &Path| format!("put the worker's token into {}", path.display());
+    std::fs::read(&kept)
+        .and_then(|token| data_dir::write_private(file, &token))
+        .map_err(|error| StartError::new(failed(file), error))
 }
 
 async fn build(component: Component, config: Config, boot: &Boot) -> Result<Built, StartError> {

@@ -8,6 +8,8 @@ pub mod command;
 mod component;
 pub mod config;
 pub mod demo;
+pub mod doctor;
+pub mod example;
 pub mod installation;
 
 pub use component::Component;

@@ -1,4 +1,4 @@
-//! `steward config`: dump, check, schema.
+//! `steward config`: dump, check, schema, example.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use steward_cli::{Connection, Output};
 use steward_runtime::config;
 
 use super::{ServerArguments, serve};
-use crate::config::Config;
+use crate::example;
 
 /// Arguments of `steward config`.
 #[derive(Debug, Args)]
@@ -28,14 +28,26 @@ enum Verb {
     Check,
     /// Print the JSON Schema of the settings file.
     Schema,
+    /// Print a settings file with every setting, its meaning and its default.
+    Example,
 }
 
 pub(super) fn run(arguments: &Arguments, connection: &Connection) -> ExitCode {
     let mut output = Output::new(connection.json);
-    if let Verb::Schema = arguments.verb {
-        let schema = schemars::schema_for!(Config);
-        output.line(&serde_json::to_string_pretty(&schema).unwrap_or_default());
-        return ExitCode::SUCCESS;
+    match arguments.verb {
+        Verb::Schema => {
+            output.line(&serde_json::to_string_pretty(&example::schema()).unwrap_or_default());
+            return ExitCode::SUCCESS;
+        }
+        Verb::Example if connection.json => {
+            output.line(&serde_json::json!({ "example": example::toml() }).to_string());
+            return ExitCode::SUCCESS;
+        }
+        Verb::Example => {
+            output.line(example::toml().trim_end());
+            return ExitCode::SUCCESS;
+        }
+        Verb::Dump | Verb::Check => {}
     }
     let server = ServerArguments {
         config: arguments.config.clone(),
@@ -59,6 +71,14 @@ pub(super) fn run(arguments: &Arguments, connection: &Connection) -> ExitCode {
             };
             output.line(text.trim_end());
             ExitCode::SUCCESS
+        }
+        Err(problems) if connection.json => {
+            let problems: Vec<_> = problems
+                .iter()
+                .map(|problem| serde_json::json!({"path": problem.path, "message": problem.message}))
+                .collect();
+            output.line(&serde_json::json!({"settings": [], "problems": problems}).to_string());
+            ExitCode::from(config::EXIT_USAGE)
         }
         Err(problems) => {
             output.aside(config::list(&problems).trim_end());

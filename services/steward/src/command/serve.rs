@@ -1,5 +1,6 @@
 //! Serving: load the settings, start what was asked for, say where it answers.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use steward_runtime::config::{self, Layers, Loaded, Problem};
 use steward_runtime::lifecycle::Setup;
 use steward_runtime::{Boot, StartError, telemetry};
 
-use super::ServerArguments;
+use super::{InitArguments, ServerArguments};
 use crate::Component;
 use crate::config::Config;
 use crate::installation;
@@ -44,21 +45,21 @@ pub(super) fn run(component: Component, server: &ServerArguments, connection: &C
     })
 }
 
-/// Makes what the first start makes, and ends.
-pub(super) fn init(server: &ServerArguments, connection: &Connection) -> ExitCode {
-    let config = match load(server, connection) {
+/// Makes what the first start makes, and ends. Where a server runs on the folder already, that was done.
+pub(super) fn init(arguments: &InitArguments, connection: &Connection) -> ExitCode {
+    let config = match load(&arguments.server, connection) {
         Ok(loaded) => loaded.config,
         Err(problems) => return refuse(&problems),
     };
-    let mut output = Output::new(connection.json);
-    let folder = config.data_dir();
-    let made = async move {
-        let boot = Boot::new(config.data_dir());
-        let made = installation::init(config, &boot).await;
-        boot.tasks.shutdown(Duration::from_secs(5)).await;
-        match made {
+    steward_runtime::tls::install_provider();
+    let worker_token = arguments.worker_token.clone();
+    let json = connection.json;
+    block_on(async move {
+        let folder = config.data_dir();
+        match make(config, worker_token.as_deref()).await {
             Ok(()) => {
-                if output.is_json() {
+                let mut output = Output::new(json);
+                if json {
                     output.line(&serde_json::json!({"data_dir": folder}).to_string());
                 } else {
                     output.line(&format!("Ready to serve from {}.", folder.display()));
@@ -67,9 +68,20 @@ pub(super) fn init(server: &ServerArguments, connection: &Connection) -> ExitCod
             }
             Err(error) => failed(&error),
         }
-    };
-    steward_runtime::tls::install_provider();
-    block_on(made)
+    })
+}
+
+async fn make(config: Config, worker_token: Option<&Path>) -> Result<(), StartError> {
+    let boot = Boot::new(config.data_dir());
+    if !installation::is_served(&boot.data_dir) {
+        let made = installation::init(config, &boot).await;
+        boot.tasks.shutdown(Duration::from_secs(5)).await;
+        made?;
+    }
+    match worker_token {
+        Some(file) => installation::hand_out_worker_token(&boot.data_dir, file),
+        None => Ok(()),
+    }
 }
 
 /// Runs a future to its end on a runtime of its own.

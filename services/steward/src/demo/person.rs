@@ -110,7 +110,7 @@ impl Person {
                     .context("the stream ended without an end of the turn")?;
                 match item.event.and_then(|event| event.event) {
                     Some(Event::ToolFinished(tool)) => {
-                        show.said("steward", &format!("[{}] {}", tool.tool, tool.summary))
+                        show.said("steward", &format!("[{}] {}", tool.tool, tool.summary));
                     }
                     Some(Event::RequiresAction(action)) => break action.calls,
                     Some(Event::Completed(completed)) => {

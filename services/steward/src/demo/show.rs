@@ -1,7 +1,6 @@
 //! What the demo prints: each step, what was stored, what the next prompt says, what recall finds.
 
 use anstyle::{AnsiColor, Style};
-use anyhow::bail;
 use steward_cli::Output;
 use steward_cli::output::{SIDE, first_line, printable, short, word};
 use steward_proto::agent::v1 as agent;
@@ -22,40 +21,51 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 #[derive(Debug)]
 pub(super) struct Show(Output);
 
-impl Default for Show {
-    fn default() -> Self {
-        Self(Output::new(false))
-    }
-}
-
 impl Show {
+    /// For people, or for programs: these get one document at the end, and the story on standard error.
+    pub(super) const fn new(json: bool) -> Self {
+        Self(Output::new(json))
+    }
+
+    fn line(&mut self, text: &str) {
+        if self.0.is_json() {
+            self.0.aside(text);
+        } else {
+            self.0.line(text);
+        }
+    }
+
+    /// The document for programs.
+    pub(super) fn document(&mut self, seed: u64, outcome: Outcome, expected: bool) {
+        if self.0.is_json() {
+            let word = match outcome {
+                Outcome::Released => "released",
+                Outcome::Refused => "refused",
+            };
+            let document = serde_json::json!({"seed": seed, "session2": word, "asExpected": expected});
+            self.0.line(&document.to_string());
+        }
+    }
+
     pub(super) fn begin(&mut self, arguments: &Arguments, code: &str, ready: &Ready, model: &str) {
-        self.0.line(&format!(
+        self.line(&format!(
             "Steward demo, seed {}: all services at {}, a fresh folder, real stores.",
             arguments.seed, ready.endpoint
         ));
-        self.0.line(&format!(
+        self.line(&format!(
             "{SIDE}The model is SIMULATED: a pure function of the request bytes it gets at {model}.{SIDE:#}"
         ));
-        self.0.line(&format!(
+        self.line(&format!(
             "{SIDE}The lesson of this seed, known to the release desk only: {code}{SIDE:#}"
         ));
     }
 
     pub(super) fn heading(&mut self, text: &str) {
-        self.0.line(&format!("\n{HEADING}{text}{HEADING:#}"));
+        self.line(&format!("\n{HEADING}{text}{HEADING:#}"));
     }
 
     pub(super) fn said(&mut self, who: &str, text: &str) {
-        self.0.line(&format!("  {who:>7}: {}", printable(text)));
-    }
-
-    /// Stops the demo when a step did not go as it must.
-    pub(super) fn expect(&mut self, otherwise: &str, holds: bool) -> anyhow::Result<()> {
-        if !holds {
-            bail!("the demo went wrong: {otherwise}");
-        }
-        Ok(())
+        self.line(&format!("  {who:>7}: {}", printable(text)));
     }
 
     pub(super) fn prompt_lines(&mut self, what: &str, prompt: &str, code: &str) {
@@ -63,18 +73,18 @@ impl Show {
             .lines()
             .filter(|line| line.contains(code) || line.contains(super::simulated::SKILL))
             .collect();
-        self.0.line(&format!(
+        self.line(&format!(
             "  {SIDE}{what}: {}{SIDE:#}",
             if relevant.is_empty() { "nothing" } else { "" }
         ));
         for line in relevant {
-            self.0.line(&format!("    | {}", printable(line)));
+            self.line(&format!("    | {}", printable(line)));
         }
     }
 
     pub(super) fn review(&mut self, review: &learning::Review) {
         let state = word(review.state().as_str_name(), "REVIEW_STATE_");
-        self.0.line(&format!(
+        self.line(&format!(
             "  {state}: {} {SIDE}(history by {}, {}){SIDE:#}",
             review.summary, review.mode, review.rubric
         ));
@@ -85,7 +95,7 @@ impl Show {
                 .as_ref()
                 .map(|evidence| evidence.spans.join(" "))
                 .unwrap_or_default();
-            self.0.line(&format!(
+            self.line(&format!(
                 "    {} {} {result} {SIDE}on the evidence of {spans}, through the gates, origin review{SIDE:#}",
                 write.tool, write.action
             ));
@@ -93,7 +103,7 @@ impl Show {
     }
 
     pub(super) fn stored(&mut self, notes: &[memory::Entry], skills: &[(skill::Skill, String)]) {
-        self.0.line(&format!(
+        self.line(&format!(
             "  {SIDE}stored memory: {}{SIDE:#}",
             if notes.is_empty() { "nothing" } else { "" }
         ));
@@ -103,31 +113,31 @@ impl Show {
                 .as_ref()
                 .map(|provenance| provenance.origin().as_str_name())
                 .unwrap_or_default();
-            self.0.line(&format!(
+            self.line(&format!(
                 "    | {} {SIDE}[{}]{SIDE:#}",
                 printable(&entry.content),
                 word(origin, "ORIGIN_")
             ));
         }
-        self.0.line(&format!(
+        self.line(&format!(
             "  {SIDE}stored skills: {}{SIDE:#}",
             if skills.is_empty() { "nothing" } else { "" }
         ));
         for (item, text) in skills {
             let made_by = word(item.provenance().as_str_name(), "SKILL_PROVENANCE_");
-            self.0.line(&format!(
+            self.line(&format!(
                 "    | {} {SIDE}[made by {made_by}, revision {}]{SIDE:#}",
                 short(&item.name),
                 first_line(&item.revision, 13)
             ));
             for line in text.lines().filter(|line| line.starts_with("1.")) {
-                self.0.line(&format!("    |   {}", printable(line)));
+                self.line(&format!("    |   {}", printable(line)));
             }
         }
     }
 
     pub(super) fn recall(&mut self, found: &recall::SearchResponse, code: &str) {
-        self.0.line(&format!(
+        self.line(&format!(
             "  {SIDE}recall of \"{code}\": {} conversation(s){SIDE:#}",
             found.conversations.len()
         ));
@@ -138,14 +148,13 @@ impl Show {
                     .replace('\u{e000}', "»")
                     .replace('\u{e001}', "«")
                     .replace('\n', " ");
-                self.0
-                    .line(&format!("    | #{} {}", hit.seq, first_line(&printable(&snippet), 100)));
+                self.line(&format!("    | #{} {}", hit.seq, first_line(&printable(&snippet), 100)));
             }
         }
     }
 
     pub(super) fn prefix(&mut self, session: &agent::Session) {
-        self.0.line(&format!(
+        self.line(&format!(
             "  {SIDE}prefix report: every request of the session extended the one before; unplanned breaks: {}{SIDE:#}",
             session.unplanned_prefix_breaks
         ));
@@ -166,7 +175,7 @@ impl Show {
                 format!("\n{BAD}session 2 succeeded{BAD:#} although the lesson was erased. This is a fault.")
             }
         };
-        self.0.line(&line);
+        self.line(&line);
     }
 
     pub(super) fn problem(&mut self, error: &anyhow::Error) {

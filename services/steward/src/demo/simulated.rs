@@ -212,7 +212,7 @@ fn review(asked: &str, messages: &[Value], since: &[Value]) -> Reply {
 mod tests {
     use super::*;
 
-    fn ask(messages: Value) -> Reply {
+    fn ask(messages: &Value) -> Reply {
         reply(json!({"model": MODEL, "messages": messages}).to_string().as_bytes())
     }
 
@@ -220,7 +220,7 @@ mod tests {
     fn what_it_was_not_sent_it_does_not_know() {
         let asked =
             json!([{"role": "system", "content": "s"}, {"role": "user", "content": "Release the shop service."}]);
-        assert_eq!(ask(asked).calls[0].arguments, json!({"service": "shop"}));
+        assert_eq!(ask(&asked).calls[0].arguments, json!({"service": "shop"}));
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         let asked = json!([{"role": "system", "content": "code osprey-1f0c22ab"},
             {"role": "user", "content": "Release the shop service."}]);
         assert_eq!(
-            ask(asked).calls[0].arguments,
+            ask(&asked).calls[0].arguments,
             json!({"service": "shop", "code": "osprey-1f0c22ab"})
         );
     }
@@ -238,13 +238,13 @@ mod tests {
         let asked = json!([{"role": "user", "content": "Release the shop service."},
             {"role": "assistant", "content": "", "tool_calls": []},
             {"role": "tool", "content": "refused shop: a window code is needed"}]);
-        let reply = ask(asked);
+        let reply = ask(&asked);
         assert!(reply.calls.is_empty() && reply.text.contains("could not"));
     }
 
     #[test]
     fn a_review_without_a_stated_rule_keeps_nothing() {
         let asked = json!([{"role": "user", "content": "hi"}, {"role": "user", "content": "<review_data>s1 hi"}]);
-        assert!(ask(asked).text.contains("no_change"));
+        assert!(ask(&asked).text.contains("no_change"));
     }
 }

@@ -1,0 +1,119 @@
+//! What the tests of the command line share: an installation in this process, and the binary run against it.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+use steward::config::Config;
+use steward::{Component, installation};
+use steward_runtime::Boot;
+use steward_testkit::TempDir;
+
+/// All services in this process, with data in a folder of their own.
+pub(crate) struct Installation {
+    folder: TempDir,
+    boot: Boot,
+    pub(crate) endpoint: String,
+}
+
+/// What the binary answered.
+pub(crate) struct Answer {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Answer {
+    /// The one JSON document on standard output.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no JSON document ({error}): {}{}", self.stdout, self.stderr))
+    }
+}
+
+impl From<Output> for Answer {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Installation {
+    /// Starts one, with the model at this address.
+    pub(crate) async fn start(model: Option<String>) -> Self {
+        let folder = TempDir::new("steward");
+        let (boot, endpoint) = serve(&folder, model).await;
+        Self { folder, boot, endpoint }
+    }
+
+    /// A file or folder beside the data.
+    pub(crate) fn join(&self, name: &str) -> std::path::PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The data folder.
+    pub(crate) fn data(&self) -> String {
+        self.folder.join("data").display().to_string()
+    }
+
+    /// Runs a verb against it.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Answer {
+        let (endpoint, data) = (self.endpoint.clone(), self.data());
+        let mut all: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        all.extend(["--endpoint".to_owned(), endpoint, "--data-dir".to_owned(), data]);
+        run(all).await
+    }
+
+    /// Runs a verb that must succeed and answer with JSON.
+    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
+        let mut with = arguments.to_vec();
+        with.push("--json");
+        let answer = self.run(&with).await;
+        assert_eq!(
+            answer.code,
+            Some(0),
+            "{arguments:?}: {}{}",
+            answer.stdout,
+            answer.stderr
+        );
+        answer.json()
+    }
+
+    /// Stops it; the folder stays.
+    pub(crate) async fn stop(&mut self) {
+        let stopped = self.boot.tasks.shutdown(Duration::from_secs(20)).await;
+        assert!(!stopped.failed, "a task failed");
+    }
+}
+
+async fn serve(folder: &TempDir, model: Option<String>) -> (Boot, String) {
+    steward_testkit::install_crypto();
+    let boot = Boot::new(folder.join("data"));
+    let mut config = Config::default();
+    "127.0.0.1:0".clone_into(&mut config.server.listen);
+    config.agent.model.name = model.is_some().then(|| "scripted".to_owned());
+    config.agent.model.base_url = model;
+    config.agent.nudges.memory_turns = 0;
+    config.agent.nudges.skill_iterations = 0;
+    let ready = installation::start(Component::All, config, &boot).await.unwrap();
+    (boot, ready.endpoint)
+}
+
+/// Runs the binary with nothing of this test's environment that it would take for settings. On a thread of its own, since
+/// the servers answer on this runtime.
+pub(crate) async fn run(arguments: Vec<String>) -> Answer {
+    let run = move || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_steward"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("STEWARD") {
+                command.env_remove(name);
+            }
+        }
+        command.args(&arguments).output().unwrap().into()
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
+}

@@ -1,0 +1,394 @@
+//! Every verb of the command line with `--json` against one installation, and the import of skills and memory. The list
+//! of verbs comes from the parser: a verb that nobody runs here fails the first test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use common::Installation;
+use serde_json::Value;
+use steward_testkit::{ModelServer, Reply};
+
+/// Verbs that are run elsewhere, and where.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("agent-orchestrator", "tests/ runs each service as a process"),
+    ("skill-registry", "tests/ runs each service as a process"),
+    ("memory-service", "tests/ runs each service as a process"),
+    ("recall-service", "tests/ runs each service as a process"),
+    ("curator-worker", "tests/ runs each service as a process"),
+    ("init", "tests/ makes the split installations with it"),
+    ("reviews watch", "has no end"),
+];
+
+/// Runs verbs, and remembers which.
+struct Walk {
+    installation: Installation,
+    seen: BTreeSet<String>,
+}
+
+impl Walk {
+    fn saw(&mut self, arguments: &[&str]) {
+        let verbs = steward::command::verbs();
+        let fits = |verb: &&String| {
+            let words: Vec<_> = verb.split(' ').collect();
+            arguments.starts_with(&words)
+        };
+        self.seen
+            .insert(verbs.iter().find(fits).expect("a verb of the program").clone());
+    }
+
+    /// A verb that succeeds.
+    async fn ok(&mut self, arguments: &[&str]) -> Value {
+        self.saw(arguments);
+        self.installation.json(arguments).await
+    }
+
+    /// A verb that is refused for this reason, and says so as JSON.
+    async fn refused(&mut self, reason: &str, arguments: &[&str]) {
+        self.saw(arguments);
+        let mut with = arguments.to_vec();
+        with.push("--json");
+        let answer = self.installation.run(&with).await;
+        assert_eq!(answer.code, Some(1), "{arguments:?}");
+        assert_eq!(
+            answer.json()["error"]["reason"],
+            reason,
+            "{arguments:?}: {}",
+            answer.stdout
+        );
+    }
+}
+
+fn name(value: &Value) -> String {
+    value["name"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no name in {value}"))
+        .to_owned()
+}
+
+fn skill(name: &str, text: &str) -> String {
+    format!("---\nname: {name}\ndescription: Use when testing.\n---\n\n# {name}\n\n{text}\n")
+}
+
+fn write(root: &Path, path: &str, content: &[u8]) -> String {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, content).unwrap();
+    path.display().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_answers_with_json() {
+    let model = ModelServer::scripted(|_| Reply::text("The harbour opens at noon.")).await;
+    let mut walk = Walk {
+        installation: Installation::start(Some(model.base_url())).await,
+        seen: BTreeSet::new(),
+    };
+    conversations(&mut walk).await;
+    memory(&mut walk).await;
+    skills(&mut walk).await;
+    access(&mut walk).await;
+    machine(&mut walk).await;
+    let elsewhere: BTreeSet<_> = ELSEWHERE.iter().map(|(verb, _)| (*verb).to_owned()).collect();
+    let missing: Vec<_> = steward::command::verbs()
+        .into_iter()
+        .filter(|verb| !walk.seen.contains(verb) && !elsewhere.contains(verb))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "nobody runs {missing:?} with --json here; add a step to this test"
+    );
+}
+
+async fn conversations(walk: &mut Walk) {
+    walk.saw(&["chat"]);
+    let chat = walk
+        .installation
+        .run(&["chat", "--no-tools", "-m", "When?", "--json"])
+        .await;
+    assert_eq!(chat.code, Some(0), "{}", chat.stderr);
+    let events: Vec<Value> = chat
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(
+        events.iter().any(|event| !event["completed"].is_null()),
+        "{}",
+        chat.stdout
+    );
+
+    let sessions = walk.ok(&["sessions", "list"]).await;
+    let session = name(&sessions["sessions"][0]);
+    let id = session.rsplit('/').next().unwrap().to_owned();
+    assert_eq!(name(&walk.ok(&["sessions", "show", &id]).await["session"]), session);
+    let messages = walk.ok(&["sessions", "messages", &id]).await;
+    assert_eq!(messages["messages"].as_array().unwrap().len(), 2);
+    walk.ok(&["sessions", "pending"]).await;
+    assert_eq!(walk.ok(&["sessions", "stop", &id]).await["turn"], "");
+    walk.refused("SESSION_NOT_FOUND", &["sessions", "show", "nowhere"])
+        .await;
+
+    let found = walk.ok(&["recall", "search", "harbour"]).await;
+    assert_eq!(found["conversations"][0]["session"], session.as_str());
+    walk.ok(&["recall", "read", &id]).await;
+    walk.ok(&["recall", "around", &id, "1"]).await;
+    walk.ok(&["recall", "browse"]).await;
+    walk.ok(&["reviews", "list"]).await;
+    for verb in ["show", "retry", "cancel"] {
+        walk.refused(
+            "REVIEW_NOT_FOUND",
+            &["reviews", verb, "0190f3b6a4c07d5e8f00112233445566"],
+        )
+        .await;
+    }
+}
+
+async fn memory(walk: &mut Walk) {
+    walk.ok(&["memory", "add", "the cat is called Miso"]).await;
+    let entry = name(&walk.ok(&["memory", "list"]).await["entries"][0]);
+    walk.ok(&["memory", "replace", "Miso", "the cat is called Tofu"]).await;
+    let history = walk.ok(&["memory", "history", &entry]).await;
+    assert_eq!(history["revisions"].as_array().unwrap().len(), 2);
+    walk.ok(&["memory", "revert", &entry, "1"]).await;
+    let exported = walk.ok(&["memory", "export"]).await;
+    assert_eq!(exported["entries"][0], "the cat is called Miso");
+    let file = write(
+        &walk.installation.join("memory"),
+        "notes.txt",
+        "one\n§\ntwo\n".as_bytes(),
+    );
+    let imported = walk.ok(&["memory", "import", &file]).await;
+    assert_eq!(imported["entries"][1]["outcome"], "added");
+    assert!(
+        walk.ok(&["memory", "snapshot"]).await["text"]
+            .as_str()
+            .unwrap()
+            .contains("Miso")
+    );
+    walk.ok(&["memory", "remove", "Miso"]).await;
+    walk.ok(&["memory", "proposals"]).await;
+    let nothing = "0190f3b6a4c07d5e8f00112233445566";
+    walk.refused("PROPOSAL_NOT_FOUND", &["memory", "approve", nothing])
+        .await;
+    walk.refused("PROPOSAL_NOT_FOUND", &["memory", "reject", nothing, "no"])
+        .await;
+}
+
+async fn skills(walk: &mut Walk) {
+    let folder = walk.installation.join("skill");
+    let file = write(&folder, "SKILL.md", skill("nightly", "Back it up.").as_bytes());
+    let created = walk
+        .ok(&["skills", "create", "nightly", "--file", &file, "--category", "ops"])
+        .await;
+    let full = name(&created["skill"]);
+    let first = created["skill"]["revision"].as_str().unwrap().to_owned();
+    let second = write(&folder, "second.md", skill("nightly", "Back it up twice.").as_bytes());
+    walk.ok(&["skills", "edit", "nightly", "--file", &second]).await;
+    walk.ok(&["skills", "patch", "nightly", "twice", "thrice"]).await;
+    walk.ok(&[
+        "skills",
+        "write-file",
+        "nightly",
+        "references/notes.md",
+        "--file",
+        &file,
+    ])
+    .await;
+    let view = walk.ok(&["skills", "view", "ops/nightly"]).await;
+    assert_eq!(view["files"].as_array().unwrap().len(), 2);
+    walk.ok(&["skills", "remove-file", "nightly", "references/notes.md"])
+        .await;
+    walk.ok(&["skills", "list"]).await;
+    assert!(
+        walk.ok(&["skills", "index"]).await["text"]
+            .as_str()
+            .unwrap()
+            .contains("nightly")
+    );
+    walk.ok(&["skills", "history", &full]).await;
+    walk.ok(&["skills", "diff", &full, "--from", &first]).await;
+    walk.ok(&["skills", "restore-revision", &full, &first]).await;
+    walk.ok(&["skills", "pin", &full]).await;
+    walk.refused("PINNED", &["skills", "delete", "nightly"]).await;
+    walk.ok(&["skills", "unpin", &full]).await;
+    let archived = name(&walk.ok(&["skills", "archive", &full]).await["skill"]);
+    let restored = name(&walk.ok(&["skills", "restore", &archived]).await["skill"]);
+    let archived = name(&walk.ok(&["skills", "archive", &restored]).await["skill"]);
+    walk.ok(&["skills", "purge", &archived]).await;
+    write(&folder, "more/a/SKILL.md", skill("a", "Text.").as_bytes());
+    let imported = walk
+        .ok(&["skills", "import", folder.join("more").to_str().unwrap()])
+        .await;
+    assert_eq!(imported["skills"][0]["outcome"], "created");
+}
+
+async fn access(walk: &mut Walk) {
+    walk.ok(&["access", "whoami"]).await;
+    walk.ok(&["access", "teams"]).await;
+    walk.ok(&["access", "create-team", "second", "ada"]).await;
+    walk.ok(&["access", "create-user", "bob"]).await;
+    walk.ok(&["access", "users"]).await;
+    walk.ok(&["access", "update-user", "bob", "--role", "viewer"]).await;
+    let token = walk.ok(&["access", "create-token", "--user", "bob"]).await;
+    assert!(token["credential"].as_str().unwrap().split('.').count() == 3);
+    walk.ok(&["access", "tokens", "--user", "bob"]).await;
+    walk.ok(&["access", "revoke-token", &name(&token["token"])]).await;
+}
+
+async fn machine(walk: &mut Walk) {
+    walk.ok(&["health"]).await;
+    assert_eq!(walk.ok(&["doctor"]).await["healthy"], true);
+    walk.ok(&["version"]).await;
+    walk.saw(&["demo"]);
+    let demo = common::run(["demo", "--seed", "3", "--json"].map(str::to_owned).to_vec()).await;
+    assert_eq!(demo.json()["session2"], "released", "{}", demo.stderr);
+    for shell in ["bash", "zsh", "fish"] {
+        walk.ok(&["completion", shell]).await;
+    }
+    for verb in ["dump", "check", "schema", "example"] {
+        walk.ok(&["config", verb]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_skill_hides_no_other_and_a_second_import_changes_nothing() {
+    let installation = Installation::start(None).await;
+    let root = installation.join("library");
+    write(
+        &root,
+        "ops/nightly/SKILL.md",
+        skill("nightly", "Back it up.").as_bytes(),
+    );
+    write(&root, "ops/nightly/references/host.md", b"the host is called heron");
+    write(&root, "broken/SKILL.md", b"no header at all");
+    write(&root, "plain/SKILL.md", skill("plain", "Do it.").as_bytes());
+    let folder = root.to_str().unwrap();
+    let outcomes = |document: &Value| -> Vec<String> {
+        let skills = document["skills"].as_array().unwrap().iter();
+        skills
+            .map(|skill| {
+                format!(
+                    "{} {}",
+                    skill["skill"].as_str().unwrap(),
+                    skill["outcome"].as_str().unwrap()
+                )
+            })
+            .collect()
+    };
+
+    let dry = installation
+        .run(&["skills", "import", folder, "--dry-run", "--json"])
+        .await;
+    assert_eq!(dry.code, Some(1));
+    assert_eq!(
+        outcomes(&dry.json()),
+        ["broken failed", "ops/nightly valid", "plain valid"]
+    );
+    let listed = installation.json(&["skills", "list"]).await;
+    let own = |listed: &Value| {
+        let names = listed["skills"].as_array().unwrap().iter().map(name);
+        names.filter(|name| name.contains("/users/owner/")).count()
+    };
+    assert_eq!(own(&listed), 0, "a dry run keeps nothing");
+
+    let first = installation.run(&["skills", "import", folder, "--json"]).await;
+    assert_eq!(first.code, Some(1), "one of them failed");
+    assert_eq!(
+        outcomes(&first.json()),
+        ["broken failed", "ops/nightly created", "plain created"]
+    );
+    let host = installation
+        .json(&["skills", "view", "nightly", "references/host.md"])
+        .await;
+    assert_eq!(host["content"], "the host is called heron");
+
+    std::fs::remove_dir_all(root.join("broken")).unwrap();
+    let again = installation.json(&["skills", "import", folder]).await;
+    assert_eq!(outcomes(&again), ["ops/nightly unchanged", "plain unchanged"]);
+    write(&root, "ops/nightly/references/host.md", b"the host is called egret");
+    let refused = installation.run(&["skills", "import", folder, "--json"]).await;
+    assert_eq!(outcomes(&refused.json()), ["ops/nightly failed", "plain unchanged"]);
+    let updated = installation.json(&["skills", "import", folder, "--update"]).await;
+    assert_eq!(outcomes(&updated), ["ops/nightly updated", "plain unchanged"]);
+    let host = installation
+        .json(&["skills", "view", "nightly", "references/host.md"])
+        .await;
+    assert_eq!(host["content"], "the host is called egret");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_goes_out_and_comes_in_again_entry_by_entry() {
+    let installation = Installation::start(None).await;
+    let folder = installation.join("files");
+    let text = "tabs, not spaces\n§\n\n§\nsteps:\n\\§\ntag last\n§\ntabs, not spaces\n";
+    let file = write(&folder, "notes.txt", text.as_bytes());
+    let dry = installation.json(&["memory", "import", &file, "--dry-run"]).await;
+    assert_eq!(dry["entries"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        installation.json(&["memory", "export"]).await["entries"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
+    let imported = installation.json(&["memory", "import", &file]).await;
+    let outcomes: Vec<_> = imported["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["outcome"].clone())
+        .collect();
+    assert_eq!(outcomes, ["added", "added", "unchanged"]);
+    let out = folder.join("out.txt");
+    let exported = installation
+        .run(&["memory", "export", "--file", out.to_str().unwrap()])
+        .await;
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    assert_eq!(
+        std::fs::read_to_string(&out).unwrap(),
+        "tabs, not spaces\n§\nsteps:\n\\§\ntag last\n"
+    );
+    let over = installation
+        .run(&["memory", "export", "--file", out.to_str().unwrap()])
+        .await;
+    assert_eq!(over.code, Some(1), "a file that is there is not written over");
+
+    let long = format!("fits\n§\n{}\n§\nfits too\n", "x".repeat(5_000));
+    let file = write(&folder, "long.txt", long.as_bytes());
+    let answer = installation.run(&["memory", "import", &file, "--json"]).await;
+    assert_eq!(answer.code, Some(1));
+    let outcomes: Vec<_> = answer.json()["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["outcome"].clone())
+        .collect();
+    assert_eq!(outcomes, ["added", "failed", "added"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_says_which_verb_helps() {
+    let installation = Installation::start(None).await;
+    let answer = installation
+        .run(&["sessions", "show", "0190f3b6a4c07d5e8f00112233445566"])
+        .await;
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.stderr.contains("steward sessions list"), "{}", answer.stderr);
+    let nobody = common::run(
+        ["memory", "list", "--endpoint", "http://127.0.0.1:9", "--data-dir"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([installation.data()])
+            .collect(),
+    )
+    .await;
+    assert!(nobody.stderr.contains("steward doctor"), "{}", nobody.stderr);
+}
