@@ -5,13 +5,17 @@
 //!
 //! Three kinds of text are told apart:
 //! - **words**: runs of letters and digits of scripts that put blanks between words. Lower-cased, full-width folded,
-//!   Latin diacritics dropped. `foo_bar`, `a-b`, `x.y::z` and paths come out as their parts at successive positions,
-//!   so that the whole is a phrase; the parts of camelCase stand beside the whole word at the same position.
-//! - **dense scripts** (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar): every character is a token, and each pair of
+//!   diacritics dropped where they do not make another letter. `foo_bar`, `a-b`, `x.y::z` and paths come out as their
+//!   parts at successive positions, so that the whole is a phrase; every run of the parts of a camelCase word stands
+//!   beside the whole at the same position.
+//! - **dense scripts** (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar, …): every character is a token, and each pair of
 //!   neighbours is a second token at the same position. A query of two or more characters is cut into pairs and closed
 //!   by its last character, which makes it a phrase over exactly the characters typed: one character is findable, and
 //!   a highlight covers what was asked for and nothing else.
-//! - **pictographs**: one token each; joiners, variation selectors and skin tones are dropped.
+//! - **pictographs**: one token each, symbols of icon fonts too; skin tones are dropped.
+//!
+//! Canonically equal texts have the same tokens, and signs that show nothing (joiners, break hints, variation selectors,
+//! direction marks) change no token.
 //!
 //! What is not here: stemming, stop words, dictionaries. They would make some texts unfindable.
 
@@ -24,11 +28,11 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::str::CharIndices;
 
-use scripts::{Class, class_of, continues_unit};
+use scripts::{Class, class_of, continues_unit, is_invisible};
 use unicode_normalization::UnicodeNormalization;
 
 /// Version of the rules in this module. An index that was built by another one has to be rebuilt.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The name under which the index tables ask for this tokenizer.
 pub const NAME: &str = "steward";
@@ -89,12 +93,17 @@ where
                     colocated: false,
                 })?;
             }
-            Class::Other => {
+            Class::Invisible | Class::Other => {
                 rest.next();
             }
         }
     }
     ControlFlow::Continue(())
+}
+
+/// Whether this is a character of a script without blanks, each of which is a token.
+pub fn is_dense(character: char) -> bool {
+    scripts::is_dense(character)
 }
 
 /// The tokens of `text` as owned values: position, folded text and byte range.
@@ -184,14 +193,17 @@ fn next_unit(text: &str, rest: &mut Peekable<CharIndices<'_>>, buffer: usize, un
     let (start, first) = rest.next_if(|&(_, character)| class_of(character) == Class::Dense)?;
     let mut end = start + first.len_utf8();
     let mut composed = false;
-    while let Some((at, mark)) = rest.next_if(|&(_, character)| continues_unit(character)) {
-        end = at + mark.len_utf8();
-        composed = true;
+    while let Some((at, next)) = rest.next_if(|&(_, next)| is_invisible(next) || continues_unit(next)) {
+        if !is_invisible(next) {
+            end = at + next.len_utf8();
+            composed = true;
+        }
     }
     let folded = &mut units[buffer];
     folded.clear();
     if composed || scripts::has_compatibility_form(first) {
-        folded.extend(text[start..end].nfkc());
+        let visible = text[start..end].chars().filter(|&sign| !is_invisible(sign));
+        folded.extend(visible.nfkc());
     } else {
         folded.push(first);
     }

@@ -41,12 +41,13 @@ fn identifiers_are_phrases_of_their_parts() {
 }
 
 #[test]
-fn camel_case_is_found_whole_by_part_and_by_tail() {
+fn camel_case_is_found_whole_and_by_every_run_of_its_parts() {
     assert_eq!(
         tokens(Purpose::Document, "getUserName HTTPServer"),
         [
             "0:getusername",
             "0:get",
+            "0:getuser",
             "0:user",
             "0:username",
             "0:name",
@@ -104,6 +105,50 @@ fn an_endless_word_is_cut_alike_on_both_sides() {
     assert_eq!(tokens(Purpose::Document, &key), tokens(Purpose::Query, &key));
 }
 
+/// `Q-7`: signs that nobody sees do not part or change what is written.
+#[test]
+fn invisible_signs_change_no_token() {
+    for (with, without) in [
+        ("co\u{ad}operate", "cooperate"),
+        ("ทดสอบ\u{200b}ระบบ", "ทดสอบระบบ"),
+        ("葛\u{e0100}城", "葛城"),
+        ("\u{feff}harbour\u{200b}", "harbour"),
+        ("ශ්\u{200d}රී", "ශ්රී"),
+        ("می\u{200c}خواهم", "میخواهم"),
+        ("❤\u{fe0f} 1\u{fe0f}\u{20e3}", "❤ 1"),
+    ] {
+        for purpose in [Purpose::Document, Purpose::Query] {
+            assert_eq!(tokens(purpose, with), tokens(purpose, without), "{with:?}");
+        }
+    }
+}
+
+/// `Q-7`: what people leave out when they type, in Greek capitals, in Arabic, Hebrew and Russian.
+#[test]
+fn optional_marks_are_dropped_and_letters_are_kept() {
+    for (one, two) in [
+        ("ΑΘΗΝΑ", "Αθήνα"),
+        ("مُحَمَّد", "محمد"),
+        ("محـــمد", "محمد"),
+        ("שָׁלוֹם", "שלום"),
+        ("ёлка", "елка"),
+        ("Ｆｏｏ＿Ｂａｒ", "foo_bar"),
+        ("⽅案", "方案"),
+        ("ﬁle", "file"),
+    ] {
+        assert_eq!(tokens(Purpose::Query, one), tokens(Purpose::Query, two), "{one}");
+    }
+    assert_ne!(tokens(Purpose::Query, "أمر"), tokens(Purpose::Query, "امر"));
+    assert!(tokens(Purpose::Document, "ـ").is_empty());
+}
+
+/// `Q-7`: symbols of an icon font beside a word are no part of it; the marks of a snippet are no text at all.
+#[test]
+fn private_symbols_do_not_hide_the_words_beside_them() {
+    assert_eq!(tokens(Purpose::Query, "\u{e0a0}main"), ["0:\u{e0a0}", "1:main"]);
+    assert_eq!(tokens(Purpose::Query, "\u{e000}main\u{e001}"), ["0:main"]);
+}
+
 proptest! {
     #[test]
     fn ranges_lie_on_boundaries_and_never_go_back(text in "\\PC{0,60}") {
@@ -122,6 +167,18 @@ proptest! {
                 seen = true;
                 ControlFlow::Continue(())
             });
+        }
+    }
+
+    /// `Q-7`: however a text is composed, it has the same tokens.
+    #[test]
+    fn canonically_equal_texts_have_the_same_tokens(text in "(\\PC|[\\x{e0}-\\x{24f}]|[\\x{386}-\\x{3ce}]|[\\x{958}-\\x{95f}]|[\\x{ac00}-\\x{d7a3}]|[\\x{3041}-\\x{30fa}]|[\\x{f900}-\\x{fad0}]|[a-z0-9]\\p{M}|\\p{M}|ที่|ស្រី|ﾊﾟ|𠮷){0,24}") {
+        let composed: String = text.nfc().collect();
+        let apart: String = text.nfd().collect();
+        for purpose in [Purpose::Document, Purpose::Query] {
+            let expected = tokens(purpose, &text);
+            prop_assert_eq!(&expected, &tokens(purpose, &composed));
+            prop_assert_eq!(&expected, &tokens(purpose, &apart));
         }
     }
 

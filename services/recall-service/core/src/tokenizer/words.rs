@@ -7,13 +7,13 @@ use std::str::CharIndices;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
-use super::scripts::{Class, class_of, is_latin};
+use super::scripts::{Class, class_of, drops_marks, is_filler, is_letter_mark};
 use super::{MAX_TOKEN, Purpose, Scratch, Token};
 
 /// More parts than this are not a name that a person would search by its parts.
 const MAX_PARTS: usize = 8;
 
-/// Emits the word that starts here: the whole, and in documents its camelCase parts and tails beside it.
+/// Emits the word that starts here: the whole, and in documents the runs of its camelCase parts beside it.
 pub(super) fn word<F>(
     text: &str,
     rest: &mut Peekable<CharIndices<'_>>,
@@ -25,7 +25,10 @@ where
     F: FnMut(Token<'_>) -> ControlFlow<()>,
 {
     let start = rest.peek().map_or(0, |&(at, _)| at);
-    let end = read_word(rest, &mut scratch.word, &mut scratch.cuts).unwrap_or(start);
+    let end = read_word(text, rest, &mut scratch.word, &mut scratch.cuts);
+    if scratch.word.is_empty() {
+        return ControlFlow::Continue(());
+    }
     let suffix = language_suffix(&text[end..]);
     cut_at_limit(&mut scratch.word);
     if suffix.is_empty() {
@@ -63,65 +66,85 @@ where
     camel_parts(&scratch.word, &scratch.cuts, start, end, sink)
 }
 
-/// Every part, and every tail from a part on: `get`, `user`, `name` and `username` in `getUserName`.
+/// Every run of parts: `get`, `getuser`, `user`, `username` and `name` in `getUserName`.
 fn camel_parts<F>(word: &str, cuts: &[usize], start: usize, end: usize, sink: &mut F) -> ControlFlow<()>
 where
     F: FnMut(Token<'_>) -> ControlFlow<()>,
 {
-    let mut from = 0;
-    for &to in cuts.iter().filter(|&&cut| cut < word.len()).chain([&word.len()]) {
-        if to - from > 1 {
-            sink(Token {
-                text: &word[from..to],
-                start,
-                end,
-                colocated: true,
-            })?;
+    let inner = cuts.iter().copied().filter(|&cut| cut < word.len());
+    let starts = std::iter::once(0).chain(inner.clone());
+    for (skipped, from) in starts.enumerate() {
+        for to in inner.clone().skip(skipped).chain([word.len()]) {
+            let is_whole = from == 0 && to == word.len();
+            if to - from > 1 && !is_whole {
+                sink(Token {
+                    text: &word[from..to],
+                    start,
+                    end,
+                    colocated: true,
+                })?;
+            }
         }
-        if from > 0 && to < word.len() {
-            sink(Token {
-                text: &word[from..],
-                start,
-                end,
-                colocated: true,
-            })?;
-        }
-        from = to;
     }
     ControlFlow::Continue(())
 }
 
 /// Reads a word into `folded` and its camelCase boundaries into `cuts`; returns the end of the word in the text.
-fn read_word(rest: &mut Peekable<CharIndices<'_>>, folded: &mut String, cuts: &mut Vec<usize>) -> Option<usize> {
+fn read_word(text: &str, rest: &mut Peekable<CharIndices<'_>>, folded: &mut String, cuts: &mut Vec<usize>) -> usize {
+    let start = rest.peek().map_or(0, |&(at, _)| at);
+    let mut end = start;
+    let mut is_ascii = true;
+    while let Some((at, character)) = rest.next_if(|&(_, next)| belongs(next)) {
+        if class_of(character) != Class::Invisible {
+            end = at + character.len_utf8();
+        }
+        is_ascii &= character.is_ascii();
+    }
     folded.clear();
     cuts.clear();
-    let mut end = None;
+    let word = &text[start..end];
+    if is_ascii {
+        fold(word.chars(), folded, cuts);
+    } else {
+        // The same word must be the same token however it is composed, and whatever invisible signs it came with.
+        let visible = word.chars().filter(|&sign| class_of(sign) != Class::Invisible);
+        fold(visible.nfkc(), folded, cuts);
+    }
+    end
+}
+
+/// Whether a character that follows a letter goes on with its word.
+fn belongs(character: char) -> bool {
+    matches!(class_of(character), Class::Word | Class::Invisible)
+        || (!character.is_ascii() && is_combining_mark(character))
+}
+
+/// Lower case, marks dropped where they are not part of the letter.
+fn fold(characters: impl Iterator<Item = char>, folded: &mut String, cuts: &mut Vec<usize>) {
+    let mut characters = characters.peekable();
     let mut previous: Option<char> = None;
-    let mut has_marks = false;
-    while let Some((at, character)) =
-        rest.next_if(|&(_, next)| class_of(next) == Class::Word || (previous.is_some() && is_combining_mark(next)))
-    {
-        end = Some(at + character.len_utf8());
-        if is_combining_mark(character) {
-            if !previous.is_some_and(is_latin) {
+    while let Some(character) = characters.next() {
+        if character.is_ascii_lowercase() {
+            folded.push(character);
+            previous = Some(character);
+            continue;
+        }
+        if is_filler(character) {
+            continue;
+        }
+        if !character.is_ascii() && is_combining_mark(character) {
+            if is_letter_mark(character) || !previous.is_some_and(drops_marks) {
                 folded.push(character);
-                has_marks = true;
             }
             continue;
         }
-        let next_is_lower = rest.peek().is_some_and(|&(_, next)| next.is_lowercase());
+        let next_is_lower = characters.peek().is_some_and(|next| next.is_lowercase());
         if previous.is_some_and(|before| starts_part(before, character, next_is_lower)) {
             cuts.push(folded.len());
         }
-        fold_into(folded, character);
+        push_lower(folded, character);
         previous = Some(character);
     }
-    if has_marks {
-        // The same word typed with precomposed letters must be the same token.
-        *folded = folded.nfc().collect();
-        cuts.clear();
-    }
-    end
 }
 
 /// A boundary inside camelCase: `aB`, `1B`, and the last capital of a run before a lower-case letter (`HTTPServer`).
@@ -155,21 +178,12 @@ pub(super) fn cut_at_limit(token: &mut String) {
     }
 }
 
-/// Lower case, full-width to ASCII, Latin without diacritics; other scripts keep their marks.
-fn fold_into(out: &mut String, character: char) {
+fn push_lower(out: &mut String, character: char) {
     if character.is_ascii() {
         out.push(character.to_ascii_lowercase());
-    } else if has_compatibility_form(character) {
-        for plain in std::iter::once(character).nfkc() {
-            push_lower(out, plain);
-        }
-    } else {
-        push_lower(out, character);
+        return;
     }
-}
-
-fn push_lower(out: &mut String, character: char) {
-    let latin = is_latin(character);
+    let drops_marks = drops_marks(character);
     for lower in character.to_lowercase() {
         match lower {
             'ß' => out.push_str("ss"),
@@ -180,22 +194,22 @@ fn push_lower(out: &mut String, character: char) {
             'đ' | 'ð' => out.push('d'),
             'ı' => out.push('i'),
             'ς' => out.push('σ'),
-            _ if latin && is_combining_mark(lower) => {}
-            _ => out.push(base_letter(lower)),
+            // Written without its dots as often as with them.
+            'ё' => out.push('е'),
+            _ if drops_marks && is_combining_mark(lower) => {}
+            _ if drops_marks => out.push(base_letter(lower)),
+            _ => out.push(lower),
         }
     }
 }
 
-/// The ASCII letter under the diacritics of a Latin letter; any other character itself.
+/// The letter under the diacritics of a Latin or Greek letter; any other character itself.
 fn base_letter(character: char) -> char {
     let mut base = None;
     decompose_canonical(character, |part| {
         base.get_or_insert(part);
     });
-    base.filter(char::is_ascii).unwrap_or(character)
-}
-
-fn has_compatibility_form(character: char) -> bool {
-    matches!(character as u32, 0xFF01..=0xFF5E | 0x2100..=0x214F | 0x2460..=0x24FF | 0xFB00..=0xFB06
-        | 0x00AA | 0x00B2..=0x00B3 | 0x00B5 | 0x00B9..=0x00BA | 0x2070..=0x209C | 0x1D400..=0x1D7FF)
+    // Where a hamza sits makes another letter of Arabic.
+    let is_arabic = matches!(character as u32, 0x0600..=0x08FF);
+    base.filter(|_| !is_arabic).unwrap_or(character)
 }
