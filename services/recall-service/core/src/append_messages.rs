@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use steward_base::names::{SessionId, TeamId};
 use steward_base::{FieldViolations, Timestamp};
 
+use crate::create_session::MAX_TITLE;
 use crate::error::Error;
 use crate::message::{Message, NewMessage, Role};
 use crate::session::{Counters, Exposure, OpenCall, PrefixState, Session, Usage};
@@ -17,6 +18,9 @@ use crate::turn::{DueReview, NewDueReview, Turn, TurnUpdate};
 
 /// How long a call waits for the client where the caller gives no time (`T-8`).
 pub const OPEN_CALL_TTL: Duration = Duration::from_hours(24);
+/// How long the first answer to a request is kept for its retries (`T-9`). A retry that comes later is met by the check of
+/// the session's last message.
+pub const ANSWER_RETENTION: Duration = Duration::from_hours(30 * 24);
 /// Most messages of one append.
 pub const MAX_MESSAGES: usize = 500;
 
@@ -152,7 +156,7 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
     session.title = append.title.unwrap_or(session.title);
     session.usage = session.usage.plus(append.usage.unwrap_or_default());
     session.exposures.extend(append.exposures);
-    change_open_calls(&mut session.open_calls, append.open_calls, now);
+    change_open_calls(&mut session.open_calls, append.open_calls, now)?;
     if !messages.is_empty() {
         session.last_active = now;
     }
@@ -261,7 +265,8 @@ fn close_left_open(turn: Turn, now: Timestamp) -> Turn {
     }
 }
 
-fn change_open_calls(open: &mut Vec<OpenCall>, change: OpenCallsChange, now: Timestamp) {
+/// Results name a call by its id alone, so that no two that wait may have the same.
+fn change_open_calls(open: &mut Vec<OpenCall>, change: OpenCallsChange, now: Timestamp) -> Result<(), Error> {
     let added = match change {
         OpenCallsChange::Replace(calls) => {
             open.clear();
@@ -269,13 +274,20 @@ fn change_open_calls(open: &mut Vec<OpenCall>, change: OpenCallsChange, now: Tim
         }
         OpenCallsChange::Add(calls) => calls,
     };
-    open.extend(added.into_iter().map(|call| {
+    for (at, call) in added.into_iter().enumerate() {
+        if open.iter().any(|known| known.call.id == call.call.id) {
+            return Err(Error::field(
+                format!("open_calls[{at}].call.id"),
+                "a call with this id waits already",
+            ));
+        }
         let unset = call.expires == Timestamp::default();
-        OpenCall {
+        open.push(OpenCall {
             expires: if unset { now.plus(OPEN_CALL_TTL) } else { call.expires },
             ..call
-        }
-    }));
+        });
+    }
+    Ok(())
 }
 
 impl Sessions {
@@ -294,8 +306,17 @@ impl Sessions {
         for (index, message) in append.messages.iter().enumerate() {
             message.check(&format!("messages[{index}]"), &mut violations);
         }
-        if append.turn.as_ref().is_some_and(|turn| turn.id.is_empty()) {
-            violations.add("turn.id", "must not be empty");
+        if let Some(turn) = &append.turn
+            && !(1..=MAX_REQUEST_ID).contains(&turn.id.chars().count())
+        {
+            violations.add("turn.id", format!("must have 1 to {MAX_REQUEST_ID} characters"));
+        }
+        if append
+            .title
+            .as_ref()
+            .is_some_and(|title| title.chars().count() > MAX_TITLE)
+        {
+            violations.add("title", format!("must have at most {MAX_TITLE} characters"));
         }
         if append
             .due_review
@@ -316,9 +337,11 @@ impl Sessions {
     }
 }
 
-/// A request id has 1 to 128 characters.
+/// A request id, and with it the id of a turn, has 1 to this many characters.
+const MAX_REQUEST_ID: usize = 128;
+
 pub(crate) fn check_request_id(id: &str, violations: &mut FieldViolations) {
-    if !(1..=128).contains(&id.chars().count()) {
-        violations.add("request_id", "must have 1 to 128 characters");
+    if !(1..=MAX_REQUEST_ID).contains(&id.chars().count()) {
+        violations.add("request_id", format!("must have 1 to {MAX_REQUEST_ID} characters"));
     }
 }

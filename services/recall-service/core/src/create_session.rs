@@ -46,10 +46,12 @@ pub struct NewSession {
 }
 
 impl NewSession {
-    /// The session as it is stored, with `root` taken from its parent.
-    pub fn into_session(self, root: Option<SessionId>, now: Timestamp) -> Session {
+    /// The session as it is stored. It joins the conversation of its parent, whose root is given, unless it has a parent
+    /// only because that one was reset.
+    pub fn into_session(self, parent_root: Option<SessionId>, now: Timestamp) -> Session {
+        let joins = self.lineage.as_ref().is_some_and(|lineage| lineage.reason.continues());
         Session {
-            root: root.unwrap_or_else(|| self.id.clone()),
+            root: parent_root.filter(|_| joins).unwrap_or_else(|| self.id.clone()),
             team: self.team,
             id: self.id,
             user: self.user,

@@ -1,7 +1,7 @@
 //! Messages: what was said, what was sent in its place, and where the words come from.
 
 use serde::{Deserialize, Serialize};
-use steward_base::{FieldViolations, Integrity, Span, Timestamp};
+use steward_base::{FieldViolations, Integrity, Span, SpanOrigin, Timestamp};
 
 use crate::session::{Usage, named_enum};
 
@@ -42,6 +42,9 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
+/// What a span takes beside its name, in bytes.
+const SPAN_BYTES: usize = 16;
+
 /// A message before it has a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
@@ -64,12 +67,25 @@ pub struct NewMessage {
 }
 
 impl NewMessage {
-    /// Bytes that the message takes, its arguments and sent bytes included.
+    /// Bytes that the message takes: its text, sent bytes, calls and spans.
     pub fn size(&self) -> usize {
+        let length = |text: &Option<String>| text.as_deref().map_or(0, str::len);
         let calls = self.tool_calls.iter().map(|call| {
-            call.arguments_json.len() + call.sent_arguments_json.as_deref().map_or(0, str::len) + call.name.len()
+            call.id.len() + call.name.len() + call.arguments_json.len() + length(&call.sent_arguments_json)
         });
-        self.text.len() + self.sent_text.as_deref().map_or(0, str::len) + calls.sum::<usize>()
+        let result = self
+            .result
+            .iter()
+            .map(|result| result.call_id.len() + result.tool_name.len());
+        let spans = self.spans.iter().map(|span| {
+            SPAN_BYTES
+                + match &span.origin {
+                    SpanOrigin::User(name) | SpanOrigin::Tool(name) | SpanOrigin::External(name) => name.len(),
+                    SpanOrigin::Assistant | SpanOrigin::System => 0,
+                }
+        });
+        let parts: usize = calls.chain(result).chain(spans).sum();
+        self.text.len() + length(&self.sent_text) + self.turn.len() + parts
     }
 
     /// How far its own words may be trusted: the lowest of its spans, or what the role stands for without any. What the
@@ -150,11 +166,9 @@ pub struct Message {
 
 impl Message {
     /// The tools that it calls, or the one that it is the result of.
-    pub fn tools(&self) -> Vec<String> {
-        let calls = self.body.tool_calls.iter().map(|call| call.name.clone());
-        calls
-            .chain(self.body.result.iter().map(|result| result.tool_name.clone()))
-            .collect()
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        let calls = self.body.tool_calls.iter().map(|call| call.name.as_str());
+        calls.chain(self.body.result.iter().map(|result| result.tool_name.as_str()))
     }
 
     /// What the index holds of it as said: words of people and the model.
@@ -185,7 +199,6 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use steward_base::SpanOrigin;
 
     fn said(text: &str) -> NewMessage {
         NewMessage {

@@ -1,11 +1,12 @@
 //! What a person or the model typed, understood as a search (`Q-8`).
 //!
 //! Any text is a query. `AND`, `OR`, `NOT`, quotes, parentheses and a trailing `*` work when the whole is well-formed;
-//! when it is not, every sign is literal text. What comes out is an [`Expr`] whose leaves are never empty, so that
+//! when it is not, every sign is literal text. Punctuation that holds no identifier together parts words. What comes out is an [`Expr`] whose leaves are never empty, so that
 //! [`Query::to_match`] can only produce valid FTS5 syntax, and [`matching`] can answer the same question without SQLite.
 //!
 //! Not here: ranking and filters. Those belong to the store.
 
+mod function_words;
 mod lex;
 pub mod matching;
 mod parse;
@@ -75,7 +76,7 @@ impl Query {
     /// Understands `text`; `None` if it holds nothing that could be searched for, such as only blanks or punctuation.
     pub fn parse(text: &str) -> Option<Self> {
         let items = lex::items(text);
-        let strict = items.iter().any(lex::Item::is_syntax);
+        let strict = items.iter().any(lex::Item::is_explicit);
         if strict && let Some(expr) = parse::well_formed(&items) {
             return Some(Self { expr, strict });
         }
@@ -103,43 +104,24 @@ impl Query {
         !self.strict && matches!(self.expr, Expr::All(_))
     }
 
-    /// The same words, any of which suffices; `None` where the caller was explicit or nothing is left to loosen.
+    /// The same question asked less strictly, step by step: any of its content words, then any word at all. Empty where the
+    /// caller was explicit or nothing is left to loosen.
     ///
-    /// Function words are left out unless there is nothing else, and a long run of dense script is cut into its pairs,
-    /// since a sentence typed in Chinese is hardly ever found as it stands.
-    pub fn widened(&self) -> Option<Self> {
+    /// A run of dense script is cut into its pairs, since a sentence typed in Chinese is hardly ever found as it stands.
+    /// Identifiers stay whole.
+    pub fn widened(&self) -> Vec<Self> {
         if self.strict {
-            return None;
+            return Vec::new();
         }
         let terms = terms_of(&self.expr);
-        let mut content: Vec<&Term> = terms
-            .iter()
-            .copied()
-            .filter(|term| !is_function_word(&term.text))
-            .collect();
-        if content.is_empty() {
-            content = terms;
-        }
-        let mut alternatives: Vec<Expr> = Vec::new();
-        for term in content {
-            if term.tokens.len() > 2 && lex::is_dense_run(&term.text) {
-                let pairs = term.tokens[..term.tokens.len() - 1].iter();
-                alternatives.extend(pairs.filter_map(|pair| Term::new(pair, false, false)).map(Expr::Term));
-            } else {
-                alternatives.push(Expr::Term(term.clone()));
+        let mut steps: Vec<Self> = Vec::new();
+        for words in [Words::Content, Words::All] {
+            let any = any_of(&terms, words).map(|expr| Self { expr, strict: false });
+            if let Some(any) = any.filter(|any| any != self && !steps.contains(any)) {
+                steps.push(any);
             }
         }
-        alternatives.dedup();
-        alternatives.truncate(MAX_TERMS);
-        match alternatives.len() {
-            0 => None,
-            1 => alternatives.pop().map(|expr| Self { expr, strict: false }),
-            _ => Some(Self {
-                expr: Expr::Any(alternatives),
-                strict: false,
-            }),
-        }
-        .filter(|wider| wider.expr != self.expr)
+        steps
     }
 
     /// The terms that a match may show, those after `NOT` excepted.
@@ -191,16 +173,49 @@ fn write_group(expr: &Expr, out: &mut String) {
     }
 }
 
-/// English words that say nothing about what is looked for. Only consulted when a query is widened, so that no text
-/// becomes unfindable.
-fn is_function_word(text: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "a", "about", "after", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "before", "but", "by",
-        "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how",
-        "i", "if", "in", "into", "is", "it", "its", "just", "last", "me", "my", "no", "not", "of", "on", "or", "our",
-        "she", "should", "so", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
-        "those", "to", "up", "us", "was", "we", "were", "what", "when", "where", "which", "while", "who", "why",
-        "will", "with", "would", "you", "your",
-    ];
-    WORDS.binary_search(&text.to_ascii_lowercase().as_str()).is_ok()
+/// Which words of a question are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    Content,
+    All,
+}
+
+/// Any of what the terms hold; `None` if nothing is left.
+fn any_of(terms: &[&Term], words: Words) -> Option<Expr> {
+    let mut alternatives: Vec<Term> = Vec::new();
+    for term in terms {
+        for found in looser(term) {
+            let wanted = words == Words::All || !function_words::says_nothing(&found);
+            if wanted && alternatives.iter().all(|known| known.tokens != found.tokens) {
+                alternatives.push(found);
+            }
+        }
+    }
+    alternatives.truncate(MAX_TERMS);
+    parse::any_of(alternatives.into_iter().map(Expr::Term).collect())
+}
+
+/// The term, or its pairs of characters and the words between them.
+fn looser(term: &Term) -> Vec<Term> {
+    let segments = lex::segments(&term.text);
+    if segments.iter().all(|segment| matches!(segment, lex::Segment::Words(_))) {
+        return vec![term.clone()];
+    }
+    let mut pieces = Vec::new();
+    for segment in segments {
+        match segment {
+            lex::Segment::Words(text) => pieces.extend(Term::new(text, false, false)),
+            lex::Segment::Dense(text) => {
+                let whole = Term::new(text, false, false);
+                match whole {
+                    Some(run) if run.tokens.len() > 2 => {
+                        let pairs = &run.tokens[..run.tokens.len() - 1];
+                        pieces.extend(pairs.iter().filter_map(|pair| Term::new(pair, false, false)));
+                    }
+                    whole => pieces.extend(whole),
+                }
+            }
+        }
+    }
+    pieces
 }

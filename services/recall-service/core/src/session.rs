@@ -85,6 +85,17 @@ named_enum! {
     }
 }
 
+impl LineageReason {
+    /// Whether the session belongs to the conversation of its parent, so that search shows one of the two. After a reset
+    /// another conversation begins.
+    pub const fn continues(self) -> bool {
+        match self {
+            Self::Reset => false,
+            Self::Compression | Self::Delegation | Self::Branch => true,
+        }
+    }
+}
+
 /// The parent of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
@@ -221,7 +232,7 @@ pub struct Session {
     pub title: String,
     /// Parent, if it has one.
     pub lineage: Option<Lineage>,
-    /// Root of the lineage; itself for a root.
+    /// Root of the conversation: the first session that it continues, itself where it continues none.
     pub root: SessionId,
     /// Project whose notes are read with the person's; may be empty. Fixed at creation.
     pub project: String,

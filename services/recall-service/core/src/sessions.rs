@@ -171,9 +171,9 @@ impl Sessions {
         Err(Error::TurnNotFound { turn: turn.to_owned() })
     }
 
-    /// Due reviews of all teams that nobody has acknowledged, oldest first. Reading does not remove them.
-    pub async fn list_due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error> {
-        self.store.due_reviews(limit).await
+    /// Due reviews of one team or of all that nobody has acknowledged, oldest first. Reading does not remove them.
+    pub async fn list_due_reviews(&self, team: Option<&TeamId>, limit: u32) -> Result<Vec<DueReview>, Error> {
+        self.store.due_reviews(team, limit).await
     }
 
     /// Removes due reviews; how many were there.

@@ -57,6 +57,8 @@ pub enum Visibility {
     InContext,
     /// What search may show: not rewound.
     Searchable,
+    /// What search may show to somebody in the session itself: taken out of the context by compression, not rewound.
+    OutOfContext,
     /// Everything, as the history was.
     All,
 }
@@ -162,8 +164,8 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// A turn, or `None`.
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error>;
 
-    /// The outbox of all teams, oldest first.
-    async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error>;
+    /// The outbox of one team or of all, oldest first. A team whose rows cannot be read hides no other's.
+    async fn due_reviews(&self, team: Option<&TeamId>, limit: u32) -> Result<Vec<DueReview>, Error>;
 
     /// Removes rows of the outbox; how many were there.
     async fn acknowledge(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error>;

@@ -15,14 +15,14 @@ mod teams;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId};
+use steward_base::{Timestamp, error_chain};
 use steward_recall_core::append_messages::{Append, Appended};
 use steward_recall_core::create_session::NewSession;
 use steward_recall_core::lease::Grant;
@@ -45,24 +45,108 @@ use teams::{Missing, Teams};
 pub(crate) struct SqliteSessionStore {
     teams: Teams,
     with_due: TeamsWithDue,
+    /// Teams whose index was rebuilt since the process began.
+    mended: Mutex<BTreeSet<TeamId>>,
 }
 
 impl SqliteSessionStore {
-    /// Opens the folder, and looks into every file for due reviews that were left by an earlier process.
+    /// Opens the folder, and looks into every file for due reviews that were left by an earlier process. A damaged file
+    /// keeps its own team from working and no other.
     pub(crate) async fn open(folder: PathBuf, max_open: usize) -> Result<Self, Error> {
         let store = Self {
             teams: Teams::new(folder, max_open),
             with_due: TeamsWithDue::default(),
+            mended: Mutex::default(),
         };
         for team in store.teams.known().await? {
-            if let Some(sqlite) = store.teams.get(&team, Missing::Leave).await? {
-                let mut reader = sqlite.read().await.map_err(Failure::from)?;
-                if !outbox::list(&mut reader, 1).await?.is_empty() {
+            match store.due_of(&team, 1).await {
+                Ok(due) if due.is_empty() => {}
+                Ok(_) => store.with_due.add(&team),
+                Err(error @ Error::Damaged { .. }) => {
+                    tracing::error!(team = %team, error = error_chain(&error), "the sessions of a team cannot be read");
                     store.with_due.add(&team);
                 }
+                Err(error) => return Err(error),
             }
         }
         Ok(store)
+    }
+
+    /// The oldest due reviews of one team.
+    async fn due_of(&self, team: &TeamId, limit: u32) -> Result<Vec<DueReview>, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(Vec::new());
+        };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        let found = outbox::list(&mut reader, limit).await?;
+        drop(reader);
+        if found.is_empty() && self.with_due.holds(team) {
+            forget_if_empty(&sqlite, &self.with_due, team.clone()).await?;
+        }
+        Ok(found)
+    }
+
+    /// Makes a damaged index anew from the rows (`Q-11`), once per team and process: what is damaged again has a cause that
+    /// rebuilding does not mend. Whether it was made.
+    async fn mend(&self, team: &TeamId, damage: &Error) -> bool {
+        let is_first = self
+            .mended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(team.clone());
+        if !is_first {
+            return false;
+        }
+        tracing::error!(team = %team, error = error_chain(damage), "the index of a team is damaged; rebuilding it");
+        let rebuilt = async {
+            match self.team(team).await? {
+                Some(sqlite) => index::rebuild(&sqlite).await,
+                None => Ok(()),
+            }
+        };
+        match rebuilt.await {
+            Ok(()) => true,
+            Err(Failure(error)) => {
+                tracing::error!(team = %team, error = error_chain(&error), "the index could not be rebuilt");
+                false
+            }
+        }
+    }
+
+    async fn try_append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
+        let team = append.team.clone();
+        let sqlite = self
+            .team(&team)
+            .await?
+            .ok_or_else(|| sessions::missing(&team, &append.session))?;
+        let with_due = self.with_due.clone();
+        let write = sqlite.write(move |connection| {
+            Box::pin(async move {
+                let appended = messages::append(connection, append, now).await?;
+                if appended.due_review.is_some() {
+                    with_due.add(&team);
+                }
+                Ok::<_, Failure>(appended)
+            })
+        });
+        Ok(write.await?)
+    }
+
+    async fn try_mark(&self, team: &TeamId, session: &SessionId, range: (u64, u64), mark: Mark) -> Result<(), Error> {
+        let sqlite = self.team(team).await?.ok_or_else(|| sessions::missing(team, session))?;
+        let (team, session) = (team.clone(), session.clone());
+        let write = sqlite.write(move |connection| {
+            Box::pin(async move { messages::mark(connection, &team, &session, range, mark).await })
+        });
+        Ok(write.await?)
+    }
+
+    async fn try_hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
+        let Some(sqlite) = self.team(&query.asker.team).await? else {
+            return Ok(Vec::new());
+        };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(search::hits(&mut reader, query).await?)
     }
 
     /// Closes every file; later calls open them again.
@@ -166,22 +250,13 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
-        let team = append.team.clone();
-        let sqlite = self
-            .team(&team)
-            .await?
-            .ok_or_else(|| sessions::missing(&team, &append.session))?;
-        let with_due = self.with_due.clone();
-        let write = sqlite.write(move |connection| {
-            Box::pin(async move {
-                let appended = messages::append(connection, append, now).await?;
-                if appended.due_review.is_some() {
-                    with_due.add(&team);
-                }
-                Ok::<_, Failure>(appended)
-            })
-        });
-        Ok(write.await?)
+        let again = append.clone();
+        match self.try_append(append, now).await {
+            Err(damage @ Error::Damaged { .. }) if self.mend(&again.team, &damage).await => {
+                self.try_append(again, now).await
+            }
+            outcome => outcome,
+        }
     }
 
     async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error> {
@@ -193,12 +268,12 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
-        let sqlite = self.team(team).await?.ok_or_else(|| sessions::missing(team, session))?;
-        let (team, session) = (team.clone(), session.clone());
-        let write = sqlite.write(move |connection| {
-            Box::pin(async move { messages::mark(connection, &team, &session, (from, to), mark).await })
-        });
-        Ok(write.await?)
+        match self.try_mark(team, session, (from, to), mark).await {
+            Err(damage @ Error::Damaged { .. }) if self.mend(team, &damage).await => {
+                self.try_mark(team, session, (from, to), mark).await
+            }
+            outcome => outcome,
+        }
     }
 
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {
@@ -209,19 +284,22 @@ impl SessionStore for SqliteSessionStore {
         Ok(messages::load_turn(&mut reader, team, session, turn).await?)
     }
 
-    async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error> {
-        let mut due = Vec::new();
-        for team in self.with_due.all() {
-            let Some(sqlite) = self.team(&team).await? else {
+    async fn due_reviews(&self, team: Option<&TeamId>, limit: u32) -> Result<Vec<DueReview>, Error> {
+        let (mut due, mut unread) = (Vec::new(), None);
+        for one in self.with_due.all() {
+            if team.is_some_and(|wanted| *wanted != one) {
                 continue;
-            };
-            let mut reader = sqlite.read().await.map_err(Failure::from)?;
-            let found = outbox::list(&mut reader, limit).await?;
-            drop(reader);
-            if found.is_empty() {
-                forget_if_empty(&sqlite, &self.with_due, team).await?;
             }
-            due.extend(found);
+            match self.due_of(&one, limit).await {
+                Ok(found) => due.extend(found),
+                Err(error) => {
+                    tracing::error!(team = %one, error = error_chain(&error), "the due reviews of a team cannot be read");
+                    unread = Some(error);
+                }
+            }
+        }
+        if let Some(error) = unread.filter(|_| due.is_empty()) {
+            return Err(error);
         }
         due.sort_by(|one, two| (one.created, &one.review.id).cmp(&(two.created, &two.review.id)));
         due.truncate(limit as usize);
@@ -275,11 +353,12 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        let Some(sqlite) = self.team(&query.asker.team).await? else {
-            return Ok(Vec::new());
-        };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(search::hits(&mut reader, query).await?)
+        match self.try_hits(query).await {
+            Err(damage @ Error::Damaged { .. }) if self.mend(&query.asker.team, &damage).await => {
+                self.try_hits(query).await
+            }
+            outcome => outcome,
+        }
     }
 
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {

@@ -1,6 +1,11 @@
 //! Cuts a query into words, quoted phrases and signs. Nothing fails here: what is not a sign is a word.
 
+use std::ops::Range;
+
 use crate::tokenizer::{self, Purpose};
+
+const OPEN_CURLY: char = '\u{201c}';
+const CLOSE_CURLY: char = '\u{201d}';
 
 /// One piece of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +28,12 @@ pub(super) enum Item<'a> {
 }
 
 impl Item<'_> {
-    /// Whether it is anything but a bare word.
-    pub(super) fn is_syntax(&self) -> bool {
-        !matches!(self, Self::Word { prefix: false, .. })
+    /// Whether it says how to search rather than what for. Parentheses alone say nothing: people put them into sentences.
+    pub(super) fn is_explicit(&self) -> bool {
+        matches!(
+            self,
+            Self::Word { prefix: true, .. } | Self::Quoted { .. } | Self::And | Self::Or | Self::Not
+        )
     }
 }
 
@@ -34,30 +42,27 @@ pub(super) fn items(text: &str) -> Vec<Item<'_>> {
     let mut items = Vec::new();
     let mut rest = text;
     loop {
-        rest = rest.trim_start_matches(is_blank);
+        rest = rest.trim_start_matches(|sign| is_blank(sign) && sign != OPEN_CURLY);
         let Some(first) = rest.chars().next() else { return items };
+        let after = &rest[first.len_utf8()..];
         match first {
-            '"' => {
-                if let Some((item, after)) = quoted(&rest[1..]) {
-                    items.push(item);
-                    rest = after;
-                } else {
-                    items.push(Item::OpenQuote);
-                    rest = &rest[1..];
-                }
+            '"' | OPEN_CURLY => {
+                let quoted = if first == '"' { quoted(after) } else { curly(after) };
+                // A curly quote that nobody closes parts words and nothing else.
+                items.extend((first == '"' && quoted.is_none()).then_some(Item::OpenQuote));
+                rest = quoted.as_ref().map_or(after, |(_, after)| after);
+                items.extend(quoted.map(|(item, _)| item));
             }
             '(' => {
                 items.push(Item::OpenGroup);
-                rest = &rest[1..];
+                rest = after;
             }
             ')' => {
                 items.push(Item::CloseGroup);
-                rest = &rest[1..];
+                rest = after;
             }
             _ => {
-                let end = rest
-                    .find(|sign| is_blank(sign) || matches!(sign, '"' | '(' | ')'))
-                    .unwrap_or(rest.len());
+                let end = rest.find(ends_word).unwrap_or(rest.len());
                 items.push(word(&rest[..end]));
                 rest = &rest[end..];
             }
@@ -67,16 +72,42 @@ pub(super) fn items(text: &str) -> Vec<Item<'_>> {
 
 /// The words of `text` when no sign in it means anything.
 pub(super) fn literal_words(text: &str) -> Vec<&str> {
-    text.split(|sign| is_blank(sign) || matches!(sign, '"' | '(' | ')' | '*'))
+    text.split(|sign| ends_word(sign) || sign == '*')
         .filter(|word| !word.is_empty())
         .collect()
 }
 
-/// Whether `text` is one unbroken run of a script without blanks: its query tokens are pairs closed by a single.
-pub(super) fn is_dense_run(text: &str) -> bool {
-    let tokens = tokenizer::positions(text, Purpose::Query);
-    let overlapping = tokens.windows(2).all(|two| two[1].start < two[0].end);
-    tokens.len() > 1 && overlapping
+/// The pieces that a term is cut into when it is looked for less strictly: each run of a dense script, and what stands
+/// between two of them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Segment<'a> {
+    /// A run of dense script.
+    Dense(&'a str),
+    /// Words and identifiers.
+    Words(&'a str),
+}
+
+/// The segments of `text`.
+pub(super) fn segments(text: &str) -> Vec<Segment<'_>> {
+    let mut segments: Vec<(bool, Range<usize>)> = Vec::new();
+    for token in tokenizer::positions(text, Purpose::Query) {
+        let dense = text[token.start..].starts_with(tokenizer::is_dense);
+        match segments.last_mut() {
+            Some((was_dense, range)) if *was_dense == dense && (!dense || token.start <= range.end) => {
+                range.end = token.end;
+            }
+            _ => segments.push((dense, token.start..token.end)),
+        }
+    }
+    let of = |(dense, range): (bool, Range<usize>)| {
+        let text = &text[range];
+        if dense {
+            Segment::Dense(text)
+        } else {
+            Segment::Words(text)
+        }
+    };
+    segments.into_iter().map(of).collect()
 }
 
 fn word(text: &str) -> Item<'_> {
@@ -85,7 +116,7 @@ fn word(text: &str) -> Item<'_> {
         "OR" => Item::Or,
         "NOT" => Item::Not,
         _ => match text.strip_suffix('*') {
-            Some(stem) if !stem.is_empty() && !stem.ends_with('*') => Item::Word {
+            Some(stem) if !stem.is_empty() && !stem.contains('*') => Item::Word {
                 text: stem,
                 prefix: true,
             },
@@ -112,6 +143,24 @@ fn quoted(after_quote: &str) -> Option<(Item<'_>, &str)> {
     Some((Item::Quoted { text, prefix }, rest))
 }
 
+/// A phrase in curly quotes, as word processors and phones write them, and what comes after it.
+fn curly(after_quote: &str) -> Option<(Item<'_>, &str)> {
+    let (text, rest) = after_quote.split_once(CLOSE_CURLY)?;
+    let text = text.to_owned();
+    Some((Item::Quoted { text, prefix: false }, rest))
+}
+
+fn ends_word(sign: char) -> bool {
+    is_blank(sign) || matches!(sign, '"' | '(' | ')')
+}
+
+/// What stands between words: blanks, and punctuation that never holds an identifier together. Dots, slashes, hyphens and
+/// the like do, so that `src/main.rs` stays one phrase.
 fn is_blank(sign: char) -> bool {
-    sign.is_whitespace() || sign.is_control() || sign == '\u{3000}'
+    sign.is_whitespace()
+        || sign.is_control()
+        || matches!(sign, ';' | '|'
+            | '¡' | '«' | '»' | '¿' | '\u{2013}'..='\u{2015}' | '\u{201c}'..='\u{201f}' | '…' | '‹' | '›'
+            | '\u{3001}'..='\u{3002}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}'
+            | '！' | '＂' | '（' | '）' | '，' | '；' | '？' | '［' | '］' | '｛' | '｜' | '｝' | '｟'..='､')
 }

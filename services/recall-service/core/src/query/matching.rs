@@ -3,53 +3,99 @@
 //! The in-memory store searches with it, and snippets and highlights of both stores come from it, as byte ranges that
 //! always lie on character boundaries.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::{ControlFlow, Range};
 
 use super::{Expr, Query, Term};
-use crate::tokenizer::{self, PlacedToken, Purpose};
+use crate::tokenizer::{self, Purpose, Scratch, Token};
 
-/// A text, cut into tokens once and asked many times.
+/// Where the words of one query stand in a text. Words that the query does not ask for are not kept, so that a large
+/// text takes time but no room.
 #[derive(Debug)]
-pub struct Searchable {
-    tokens: Vec<PlacedToken>,
-    by_text: HashMap<String, Vec<usize>>,
+pub struct Searchable<'q> {
+    query: &'q Query,
+    /// For each wanted token, the positions at which it stands, ascending.
+    found: BTreeMap<Wanted<'q>, Vec<Place>>,
 }
 
-impl Searchable {
-    /// Tokenises `text` as a document.
-    pub fn new(text: &str) -> Self {
-        let tokens = tokenizer::positions(text, Purpose::Document);
-        let mut by_text: HashMap<String, Vec<usize>> = HashMap::new();
-        for token in &tokens {
-            let places = by_text.entry(token.text.clone()).or_default();
-            if places.last() != Some(&token.position) {
-                places.push(token.position);
+/// A token that the query asks for, as it is or as the beginning of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted<'q> {
+    text: &'q str,
+    prefix: bool,
+}
+
+/// A position in a text and the bytes of what stands there.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    position: usize,
+    start: usize,
+    end: usize,
+}
+
+impl<'q> Searchable<'q> {
+    /// Reads `text` as a document and remembers what `query` asks for.
+    pub fn new(text: &str, query: &'q Query) -> Self {
+        let mut found: BTreeMap<Wanted<'q>, Vec<Place>> = BTreeMap::new();
+        for_each_term(query.expr(), &mut |term| {
+            for (at, _) in term.tokens.iter().enumerate() {
+                found.entry(wanted(term, at)).or_default();
+            }
+        });
+        let mut whole: HashMap<&str, &mut Vec<Place>> = HashMap::new();
+        let mut beginnings: Vec<(&str, &mut Vec<Place>)> = Vec::new();
+        for (wanted, places) in &mut found {
+            if wanted.prefix {
+                beginnings.push((wanted.text, places));
+            } else {
+                whole.insert(wanted.text, places);
             }
         }
-        Self { tokens, by_text }
+        let mut next = 0;
+        let mut here = Place {
+            position: 0,
+            start: 0,
+            end: 0,
+        };
+        let _ = tokenizer::tokenize(text, Purpose::Document, &mut Scratch::default(), &mut |token: Token<
+            '_,
+        >| {
+            if !token.colocated {
+                here = Place {
+                    position: next,
+                    start: token.start,
+                    end: token.end,
+                };
+                next += 1;
+            }
+            if let Some(places) = whole.get_mut(token.text) {
+                note(places, here);
+            }
+            for (beginning, places) in &mut beginnings {
+                if token.text.starts_with(*beginning) {
+                    note(places, here);
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        Self { query, found }
     }
 
     /// Whether the text satisfies the query.
-    pub fn matches(&self, query: &Query) -> bool {
-        satisfied(query.expr(), &|term| self.holds(term))
+    pub fn matches(&self) -> bool {
+        satisfied(self.query.expr(), &|term| self.holds(term))
     }
 
-    /// Whether the term's tokens follow one another somewhere in the text.
+    /// Whether the tokens of a term of the query follow one another somewhere in the text.
     pub fn holds(&self, term: &Term) -> bool {
         !self.places(term).is_empty()
     }
 
     /// Byte ranges of everything that the query's terms matched: ascending, apart from each other.
-    pub fn ranges(&self, query: &Query) -> Vec<Range<usize>> {
+    pub fn ranges(&self) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
-        for term in query.terms() {
-            let length = term.tokens.len();
-            found.extend(
-                self.places(term)
-                    .into_iter()
-                    .filter_map(|first| self.bytes_of(first, first + length - 1)),
-            );
+        for term in self.query.terms() {
+            found.extend(self.places(term));
         }
         found.sort_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<usize>> = Vec::new();
@@ -63,45 +109,54 @@ impl Searchable {
     }
 
     /// How often the query's terms occur: a plain measure of relevance for stores without BM25.
-    pub fn count(&self, query: &Query) -> usize {
-        query.terms().into_iter().map(|term| self.places(term).len()).sum()
+    pub fn count(&self) -> usize {
+        self.query.terms().into_iter().map(|term| self.places(term).len()).sum()
     }
 
-    /// Positions at which the term's first token stands when all its tokens follow one another.
-    fn places(&self, term: &Term) -> Vec<usize> {
-        let last = term.tokens.len().saturating_sub(1);
-        let mut places: Option<Vec<usize>> = None;
-        for (offset, token) in term.tokens.iter().enumerate() {
-            let here = self.positions_of(token, term.prefix && offset == last);
-            places = Some(match places {
-                None => here,
-                Some(before) => before
-                    .into_iter()
-                    .filter(|first| here.binary_search(&(first + offset)).is_ok())
-                    .collect(),
-            });
-        }
-        places.unwrap_or_default()
-    }
-
-    fn positions_of(&self, token: &str, prefix: bool) -> Vec<usize> {
-        if !prefix {
-            return self.by_text.get(token).cloned().unwrap_or_default();
-        }
-        let longer = self.by_text.iter().filter(|(text, _)| text.starts_with(token));
-        let mut positions: Vec<usize> = longer.flat_map(|(_, places)| places.iter().copied()).collect();
-        positions.sort_unstable();
-        positions.dedup();
-        positions
-    }
-
-    /// Bytes from the token at position `first` to the one at position `last`, by the tokens that are not colocated.
-    fn bytes_of(&self, first: usize, last: usize) -> Option<Range<usize>> {
-        let at = |position: usize| {
-            let index = self.tokens.partition_point(|token| token.position < position);
-            self.tokens.get(index).filter(|token| token.position == position)
+    /// The bytes from the term's first token to its last, wherever all of them follow one another.
+    fn places(&self, term: &Term) -> Vec<Range<usize>> {
+        let at = |offset: usize| self.found.get(&wanted(term, offset)).map_or(&[][..], Vec::as_slice);
+        let follows = |first: &Place| -> Option<Range<usize>> {
+            let mut end = first.end;
+            for offset in 1..term.tokens.len() {
+                let here = at(offset);
+                let index = here
+                    .binary_search_by_key(&(first.position + offset), |place| place.position)
+                    .ok()?;
+                end = here[index].end;
+            }
+            Some(first.start..end)
         };
-        Some(at(first)?.start..at(last)?.end)
+        at(0).iter().filter_map(follows).collect()
+    }
+}
+
+fn wanted(term: &Term, offset: usize) -> Wanted<'_> {
+    Wanted {
+        text: &term.tokens[offset],
+        prefix: term.prefix && offset + 1 == term.tokens.len(),
+    }
+}
+
+fn note(places: &mut Vec<Place>, here: Place) {
+    if places.last().is_none_or(|last| last.position != here.position) {
+        places.push(here);
+    }
+}
+
+/// Every term, those after `NOT` too.
+fn for_each_term<'q>(expr: &'q Expr, then: &mut impl FnMut(&'q Term)) {
+    match expr {
+        Expr::Term(term) => then(term),
+        Expr::All(members) | Expr::Any(members) => {
+            for member in members {
+                for_each_term(member, then);
+            }
+        }
+        Expr::Without(wanted, unwanted) => {
+            for_each_term(wanted, then);
+            for_each_term(unwanted, then);
+        }
     }
 }
 

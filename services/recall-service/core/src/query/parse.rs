@@ -21,6 +21,11 @@ pub(super) fn all_of(members: Vec<Expr>) -> Option<Expr> {
     list_of(members, Expr::All)
 }
 
+/// Any of `members`: the member itself if there is one, `None` if there is none.
+pub(super) fn any_of(members: Vec<Expr>) -> Option<Expr> {
+    list_of(members, Expr::Any)
+}
+
 fn list_of(mut members: Vec<Expr>, list: fn(Vec<Expr>) -> Expr) -> Option<Expr> {
     if members.len() > 1 {
         Some(list(members))
@@ -58,7 +63,7 @@ impl<'a> Reader<'a> {
         while self.take_if(&Item::Or) {
             members.extend(self.all(depth)?);
         }
-        Ok(list_of(members, Expr::Any))
+        Ok(any_of(members))
     }
 
     fn all(&mut self, depth: usize) -> Read {
@@ -70,7 +75,7 @@ impl<'a> Reader<'a> {
                 Some(Item::Word { .. } | Item::Quoted { .. } | Item::OpenGroup)
             );
             if !explicit && !continues {
-                return Ok(list_of(members, Expr::All));
+                return Ok(all_of(members));
             }
             members.extend(self.without(depth)?);
         }

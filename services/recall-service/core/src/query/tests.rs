@@ -9,15 +9,13 @@ fn matching(text: &str) -> String {
 }
 
 fn finds(query: &str, text: &str) -> bool {
-    Query::parse(query).is_some_and(|query| Searchable::new(text).matches(&query))
+    Query::parse(query).is_some_and(|query| Searchable::new(text, &query).matches())
 }
 
-#[test]
-fn the_list_of_function_words_is_sorted() {
-    assert!(
-        is_function_word("a") && is_function_word("Your") && is_function_word("not") && !is_function_word("deploy")
-    );
-    assert!(is_function_word("these") && is_function_word("in") && is_function_word("would"));
+/// What is run step by step when a query finds too little.
+fn steps(text: &str) -> Vec<String> {
+    let query = Query::parse(text).unwrap();
+    query.widened().iter().map(Query::to_match).collect()
 }
 
 #[test]
@@ -82,40 +80,93 @@ fn everyday_spellings_find_their_text() {
     }
 }
 
+/// `Q-8`: punctuation of any script parts words, unless it holds an identifier together.
+#[test]
+fn punctuation_parts_words_and_identifiers_stay_whole() {
+    for parted in [
+        "bug，main",
+        "main；bug",
+        "main。bug！",
+        "《main》、bug",
+        "main—bug",
+        "main|bug",
+        "main;bug",
+        "“main” bug",
+        "«main» bug?",
+        "main（bug）",
+        "【main】bug",
+        "main … bug",
+        "(main) bug",
+    ] {
+        assert!(finds(parted, "a bug, they say, is in main.rs"), "{parted}");
+    }
+    assert!(finds("部署，回滚", "先回滚再部署") && finds("部署、回滚？", "先回滚再部署"));
+    for whole in [
+        "src/main.rs",
+        "a::b",
+        "P2.2",
+        "user@example.com",
+        "it's",
+        "1,000",
+        "AT&T",
+        "x=1",
+        "don’t",
+    ] {
+        assert_eq!(Query::parse(whole).unwrap().terms().len(), 1, "{whole}");
+    }
+    assert_eq!(matching("“exact words” here"), "\"exact words\" AND \"here\"");
+    assert_eq!(matching("an “open one"), "\"an\" AND \"open\" AND \"one\"");
+}
+
+/// `Q-8`: what is explicit stays so.
 #[test]
 fn an_explicit_operator_is_never_loosened() {
-    assert_eq!(Query::parse("青岛 AND 烟台").unwrap().widened(), None);
-    assert_eq!(Query::parse("\"exact words\"").unwrap().widened(), None);
-    assert_eq!(Query::parse("one").unwrap().widened(), None);
+    for strict in [
+        "青岛 AND 烟台",
+        "\"exact words\"",
+        "“exact words”",
+        "deploy*",
+        "a NOT b",
+        "one",
+        "src/main.rs",
+        "foo_bar",
+    ] {
+        assert_eq!(steps(strict), Vec::<String>::new(), "{strict}");
+    }
+    let with_signs = Query::parse("why did the deploy (the second one) fail **badly**?").unwrap();
+    assert!(with_signs.is_plain_list() && !with_signs.widened().is_empty());
 }
 
+/// `Q-8`: content words first, then any word.
 #[test]
 fn a_plain_list_widens_to_any_of_its_content_words() {
-    let query = Query::parse("how did we deploy the harbour api").unwrap();
-    assert!(query.is_plain_list());
-    assert_eq!(
-        query.widened().unwrap().to_match(),
-        "\"deploy\" OR \"harbour\" OR \"api\""
-    );
-    assert_eq!(
-        Query::parse("what is this").unwrap().widened().unwrap().to_match(),
-        "\"what\" OR \"is\" OR \"this\""
-    );
+    let typed = "what's how did we deploy src/main.rs to the harbour-api?";
+    assert!(Query::parse(typed).unwrap().is_plain_list());
+    assert_eq!(steps(typed)[0], "\"deploy\" OR \"src/main.rs\" OR \"harbour-api?\"");
+    assert_eq!(steps(typed).len(), 2);
+    assert_eq!(steps("what is this"), ["\"what\" OR \"is\" OR \"this\""]);
 }
 
+/// `Q-8`: also where Latin words are glued to it.
 #[test]
 fn a_sentence_in_a_dense_script_widens_to_its_pairs() {
-    let query = Query::parse("上次部署").unwrap();
-    assert!(!query.is_plain_list());
-    assert_eq!(query.widened().unwrap().to_match(), "\"上次\" OR \"次部\" OR \"部署\"");
-    assert_eq!(Query::parse("部署").unwrap().widened(), None);
+    assert!(!Query::parse("上次部署").unwrap().is_plain_list());
+    assert_eq!(steps("上次部署"), ["\"上次\" OR \"次部\" OR \"部署\""]);
+    assert_eq!(steps("部署"), Vec::<String>::new());
+    assert_eq!(steps("我们怎么部署")[0], "\"部署\"");
+    assert_eq!(
+        steps("用Kafka的src/main.rs部署方案")[0],
+        "\"用\" OR \"Kafka\" OR \"src/main.rs\" OR \"部署\" OR \"署方\" OR \"方案\""
+    );
+    assert_eq!(steps("ระบบทดสอบ")[0].matches(" OR ").count(), 7);
 }
 
 #[test]
 fn ranges_cover_what_was_asked_for_and_nothing_else() {
     let text = "我们用人工智能模型, getUserName returns null";
     let shown = |query: &str| -> Vec<String> {
-        let ranges = Searchable::new(text).ranges(&Query::parse(query).unwrap());
+        let query = Query::parse(query).unwrap();
+        let ranges = Searchable::new(text, &query).ranges();
         ranges.into_iter().map(|range| text[range].to_owned()).collect()
     };
     assert_eq!(shown("人工智能"), ["人工智能"]);
@@ -131,10 +182,43 @@ proptest! {
         if let Some(query) = Query::parse(&text) {
             let built = query.to_match();
             prop_assert!(built.matches('"').count() % 2 == 0);
-            let _ = Searchable::new(&text).ranges(&query);
-            if let Some(wider) = query.widened() {
-                prop_assert!(!wider.to_match().is_empty());
+            let _ = Searchable::new(&text, &query).ranges();
+            for wider in query.widened() {
+                prop_assert!(!wider.to_match().is_empty() && wider != query);
             }
+        }
+    }
+
+    /// `Q-7`: every stretch of a dense script finds what it is a stretch of, and the highlight is that stretch.
+    #[test]
+    fn every_stretch_of_dense_script_is_found_where_it_stands(
+        before in "[a-z，。 ]{0,6}", run in "[一-龥ぁ-んァ-ヶ가-힣\\x{20000}-\\x{2a6df}]{1,12}", after in "(|[A-Z]{1,4}|！| x)",
+        from in 0_usize..12, length in 1_usize..12,
+    ) {
+        let characters: Vec<char> = run.chars().collect();
+        let from = from % characters.len();
+        let to = (from + length).min(characters.len());
+        let stretch: String = characters[from..to].iter().collect();
+        let text = format!("{before}{run}{after}");
+        let query = Query::parse(&stretch).unwrap();
+        let found = Searchable::new(&text, &query);
+        prop_assert!(found.matches());
+        let at = before.len() + characters[..from].iter().collect::<String>().len();
+        let ranges = found.ranges();
+        prop_assert!(ranges.iter().any(|range| range.start <= at && range.end >= at + stretch.len()));
+        let shown: Vec<&str> = ranges.iter().map(|range| &text[range.clone()]).collect();
+        prop_assert!(shown.iter().all(|shown| characters.iter().any(|first| shown.starts_with(*first))));
+    }
+
+    /// `Q-7`: ascending, apart, on characters, whatever the text and the query.
+    #[test]
+    fn ranges_are_ascending_and_lie_on_characters(text in "(\\PC|[a-d人工ที่\u{e000}\u{e001}👩\u{200d}]){0,60}", typed in "(\\PC|[a-d人工ที่ ]){1,6}") {
+        let Some(query) = Query::parse(&typed) else { return Ok(()) };
+        let mut end = 0;
+        for range in Searchable::new(&text, &query).ranges() {
+            prop_assert!(range.start >= end && range.end > range.start);
+            prop_assert!(text.is_char_boundary(range.start) && text.is_char_boundary(range.end));
+            end = range.end;
         }
     }
 
@@ -142,7 +226,7 @@ proptest! {
     fn a_text_finds_itself_as_a_phrase(text in "\\PC{1,40}") {
         let phrase = format!("\"{}\"", text.replace('"', " "));
         if let Some(query) = Query::parse(&phrase) {
-            prop_assert!(Searchable::new(&text.replace('"', " ")).matches(&query));
+            prop_assert!(Searchable::new(&text.replace('"', " "), &query).matches());
         }
     }
 }

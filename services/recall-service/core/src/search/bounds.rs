@@ -4,6 +4,11 @@
 use super::{ANSWER_BYTES, RecalledMessage};
 use crate::message::Message;
 
+/// Longest name of a tool that is shown, in characters.
+const TOOL_CHARS: usize = 64;
+/// Most tools that are named beside one message.
+const MAX_TOOLS: usize = 32;
+
 /// What is left of an answer's bound.
 #[derive(Debug)]
 pub(super) struct Budget {
@@ -49,7 +54,11 @@ impl Budget {
             role: message.body.role,
             text: whole[..end].to_owned(),
             text_chars: whole.chars().count() as u64,
-            tools: message.tools(),
+            tools: message
+                .tools()
+                .take(MAX_TOOLS)
+                .map(|name| name.chars().take(TOOL_CHARS).collect())
+                .collect(),
             created: message.created,
             integrity: message.integrity,
         }

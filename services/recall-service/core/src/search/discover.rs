@@ -60,46 +60,46 @@ impl Search {
             sort: discover.sort,
             limit: discover.limit,
         };
+        let as_typed = wanted.query.clone();
         let (hits, run) = self.hits_or_wider(wanted).await?;
-        let widened = hits.iter().any(|(_, query)| query == &run) && run.is_widening();
+        let widened = hits.iter().any(|(_, query)| *query != as_typed);
         let mut budget = Budget::new();
         let mut conversations = Vec::with_capacity(hits.len());
         for (hit, query) in hits {
-            if let Some(conversation) = self.show(asker, hit, query.query(), &mut budget).await? {
+            if let Some(conversation) = self.show(asker, hit, &query, &mut budget).await? {
                 conversations.push(conversation);
             }
         }
-        let expression = run.query().to_match();
         Ok(Answer {
             conversations,
             widened,
-            expression,
+            expression: run.to_match(),
             truncated: budget.is_truncated(),
             ..Answer::default()
         })
     }
 
-    /// Hits for all words, filled up by hits for any word where that finds too little and the caller did not say
-    /// otherwise (`Q-8`). Each hit comes with the query that found it.
-    async fn hits_or_wider(&self, wanted: HitQuery) -> Result<(Vec<(Hit, Run)>, Run), Error> {
-        let exact = self.store.hits(&wanted).await?;
-        let run = Run::AsTyped(wanted.query.clone());
-        let too_few = exact.is_empty() || (wanted.query.is_plain_list() && exact.len() < wanted.limit);
-        let wider = wanted.query.widened().filter(|_| too_few);
-        let mut hits: Vec<(Hit, Run)> = exact.into_iter().map(|hit| (hit, run.clone())).collect();
-        let Some(wider) = wider else { return Ok((hits, run)) };
+    /// Hits for all words, filled up step by step by hits for any word where that finds too little and the caller did not
+    /// say otherwise (`Q-8`). Each hit comes with the query that found it; the widest of them comes too.
+    async fn hits_or_wider(&self, mut wanted: HitQuery) -> Result<(Vec<(Hit, Query)>, Query), Error> {
+        let as_typed = wanted.query.clone();
         let limit = wanted.limit;
-        let more = HitQuery {
-            query: wider.clone(),
-            limit: limit + hits.len(),
-            ..wanted
-        };
-        let run = Run::Widened(wider);
-        for hit in self.store.hits(&more).await? {
-            if hits.len() < limit && hits.iter().all(|(known, _)| known.root != hit.root) {
-                hits.push((hit, run.clone()));
+        let exact = self.store.hits(&wanted).await?;
+        let too_few = exact.is_empty() || (as_typed.is_plain_list() && exact.len() < limit);
+        let mut hits: Vec<(Hit, Query)> = exact.into_iter().map(|hit| (hit, as_typed.clone())).collect();
+        for wider in as_typed.widened() {
+            if !too_few || hits.len() >= limit {
+                break;
+            }
+            wanted.query = wider;
+            wanted.limit = limit + hits.len();
+            for hit in self.store.hits(&wanted).await? {
+                if hits.len() < limit && hits.iter().all(|(known, _)| known.root != hit.root) {
+                    hits.push((hit, wanted.query.clone()));
+                }
             }
         }
+        let run = hits.last().map_or(wanted.query, |(_, query)| query.clone());
         Ok((hits, run))
     }
 
@@ -115,34 +115,25 @@ impl Search {
         };
         session.frozen = Frozen::default();
         let end = session.last_seq;
-        let is_current = asker.current.as_ref() == Some(&hit.session);
+        // Of the current session, what is in context already is not repeated.
+        let visibility = if asker.current.as_ref() == Some(&hit.session) {
+            Visibility::OutOfContext
+        } else {
+            Visibility::Searchable
+        };
         let range = |from: u64, to: u64, taken: Taken, limit: u32| MessageRange {
             from,
             to,
-            visibility: Visibility::Searchable,
+            visibility,
             roles: Vec::new(),
             taken,
             limit,
         };
+        let messages = async |range| self.store.messages(&asker.team, &hit.session, &range).await;
         let (from, to) = (hit.seq.saturating_sub(AROUND), hit.seq.saturating_add(AROUND));
-        let mut around = self
-            .store
-            .messages(&asker.team, &hit.session, &range(from, to, Taken::First, u32::MAX))
-            .await?;
-        let mut opening = self
-            .store
-            .messages(&asker.team, &hit.session, &range(1, end, Taken::First, BOOKEND))
-            .await?;
-        let mut closing = self
-            .store
-            .messages(&asker.team, &hit.session, &range(1, end, Taken::Last, BOOKEND))
-            .await?;
-        if is_current {
-            // What is in context already is not repeated.
-            for part in [&mut around, &mut opening, &mut closing] {
-                part.retain(|message| message.compacted);
-            }
-        }
+        let around = messages(range(from, to, Taken::First, u32::MAX)).await?;
+        let opening = messages(range(1, end, Taken::First, BOOKEND)).await?;
+        let closing = messages(range(1, end, Taken::Last, BOOKEND)).await?;
         // A rewind may have come between finding and showing.
         let Some(found) = around.iter().find(|message| message.seq == hit.seq) else {
             return Ok(None);
@@ -164,30 +155,13 @@ impl Search {
     }
 }
 
-/// A query and how it came about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Run {
-    AsTyped(Query),
-    Widened(Query),
-}
-
-impl Run {
-    fn query(&self) -> &Query {
-        match self {
-            Self::AsTyped(query) | Self::Widened(query) => query,
-        }
-    }
-
-    fn is_widening(&self) -> bool {
-        matches!(self, Self::Widened(_))
-    }
-}
-
 /// From what was said; from tool text where only that matches.
 fn best_snippet(message: &Message, query: &Query) -> String {
     let said = snippet(message.said_text(), query);
-    if said.contains(super::MATCH_START) || message.tool_text().is_empty() {
-        return said;
+    let tool = message.tool_text();
+    if said.contains(super::MATCH_START) || tool.is_empty() {
+        said
+    } else {
+        snippet(&tool, query)
     }
-    snippet(&message.tool_text(), query)
 }

@@ -7,6 +7,9 @@ use super::{Answer, Asker, MESSAGE_CHARS, Search};
 use crate::error::Error;
 use crate::store::{MessageRange, Taken, Visibility};
 
+/// Messages fetched at a time, so that a page of large ones never stands in memory as a whole.
+const BATCH: u32 = 8;
+
 /// Which part of which session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
@@ -24,31 +27,38 @@ impl Search {
     pub async fn read(&self, asker: &Asker, read: &Read) -> Result<Answer, Error> {
         let session = self.readable(asker, &read.session).await?;
         let is_current = asker.current.as_ref() == Some(&session.id);
-        let range = MessageRange {
+        let mut batch = MessageRange {
             from: read.from_seq,
             to: u64::MAX,
-            visibility: Visibility::Searchable,
+            visibility: if is_current {
+                Visibility::OutOfContext
+            } else {
+                Visibility::Searchable
+            },
             roles: Vec::new(),
             taken: Taken::First,
-            limit: read.limit.saturating_add(1),
+            limit: BATCH,
         };
-        let mut messages = self.store.messages(&asker.team, &session.id, &range).await?;
-        if is_current {
-            messages.retain(|message| message.compacted);
-            if messages.is_empty() {
-                return Err(Error::InContext {
-                    session: session.name(),
-                });
-            }
-        }
         let mut budget = Budget::new();
         let mut answer = Answer::default();
-        for message in &messages {
-            if answer.messages.len() == read.limit as usize || budget.is_spent() {
-                answer.next_seq = message.seq;
+        'page: loop {
+            let messages = self.store.messages(&asker.team, &session.id, &batch).await?;
+            for message in &messages {
+                if answer.messages.len() == read.limit as usize || budget.is_spent() {
+                    answer.next_seq = message.seq;
+                    break 'page;
+                }
+                answer.messages.push(budget.show(message, MESSAGE_CHARS));
+                batch.from = message.seq.saturating_add(1);
+            }
+            if messages.len() < BATCH as usize {
                 break;
             }
-            answer.messages.push(budget.show(message, MESSAGE_CHARS));
+        }
+        if is_current && answer.messages.is_empty() {
+            return Err(Error::InContext {
+                session: session.name(),
+            });
         }
         answer.truncated = budget.is_truncated();
         Ok(answer)

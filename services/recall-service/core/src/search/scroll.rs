@@ -27,17 +27,26 @@ impl Search {
         let session = self.readable(asker, &scroll.session).await?;
         let anchor = scroll.around_seq;
         let is_current = asker.current.as_ref() == Some(&session.id);
-        let range = |from, to, taken, limit, roles: &[Role]| MessageRange {
+        let visibility = if is_current {
+            Visibility::OutOfContext
+        } else {
+            Visibility::Searchable
+        };
+        let range = |from, to, taken, limit, roles: &[Role], visibility| MessageRange {
             from,
             to,
-            visibility: Visibility::Searchable,
+            visibility,
             roles: roles.to_vec(),
             taken,
             limit,
         };
         let store = &self.store;
         let found = store
-            .messages(&asker.team, &session.id, &range(anchor, anchor, Taken::First, 1, &[]))
+            .messages(
+                &asker.team,
+                &session.id,
+                &range(anchor, anchor, Taken::First, 1, &[], Visibility::Searchable),
+            )
             .await?;
         let Some(found) = found.into_iter().next() else {
             return Err(Error::MessageNotFound {
@@ -50,22 +59,27 @@ impl Search {
                 session: session.name(),
             });
         }
-        let before = range(0, anchor.saturating_sub(1), Taken::Last, scroll.window, &scroll.roles);
+        let before = range(
+            0,
+            anchor.saturating_sub(1),
+            Taken::Last,
+            scroll.window,
+            &scroll.roles,
+            visibility,
+        );
         let after = range(
             anchor.saturating_add(1),
             u64::MAX,
             Taken::First,
             scroll.window,
             &scroll.roles,
+            visibility,
         );
         let mut messages: Vec<Message> = store.messages(&asker.team, &session.id, &before).await?;
         if scroll.roles.is_empty() || scroll.roles.contains(&found.body.role) {
             messages.push(found);
         }
         messages.extend(store.messages(&asker.team, &session.id, &after).await?);
-        if is_current {
-            messages.retain(|message| message.compacted);
-        }
         let mut budget = Budget::new();
         let messages = budget.show_all(&messages, MESSAGE_CHARS);
         Ok(Answer {

@@ -25,7 +25,7 @@ pub fn snippet(text: &str, query: &Query) -> String {
         .chars()
         .filter(|&sign| sign != MATCH_START && sign != MATCH_END)
         .collect();
-    let mut matches = Searchable::new(&text).ranges(query);
+    let mut matches = Searchable::new(&text, query).ranges();
     matches.truncate(MAX_MATCHES);
     let boundaries: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let char_at = |byte: usize| boundaries.partition_point(|&at| at < byte);

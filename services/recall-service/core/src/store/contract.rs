@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "these are tests, kept where every store finds them")]
 
 pub mod appends;
+pub mod retries;
 pub mod searches;
 pub mod sessions;
+pub mod walls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -60,6 +62,18 @@ macro_rules! session_store_contract {
                 what_was_undone_is_invisible_everywhere, every_answer_is_bounded, nobody_finds_what_is_not_theirs,
                 too_few_hits_widen_the_search_and_say_so, tool_text_is_found_and_weighs_less,
                 time_and_role_filters_hold, reading_goes_on_where_it_ended, rows_and_index_agree,
+            },
+            retries::{
+                a_retry_under_another_fence_returns_the_first_answer, an_answer_is_kept_for_a_month_and_no_longer,
+                no_two_calls_with_one_id_wait_at_once, nothing_unbounded_is_kept,
+                due_reviews_of_one_team_are_not_hidden_by_anothers,
+            },
+            walls::{
+                talkative_conversations_starve_no_other, a_wall_of_schedules_hides_nobodys_talk,
+                the_reason_of_a_parent_decides_what_is_one_conversation, what_was_taken_along_is_not_offered_as_past,
+                what_left_the_context_can_be_paged_through, scrolling_reaches_both_ends,
+                no_answer_grows_with_what_is_stored, stored_marks_are_no_highlights, every_spelling_of_a_text_finds_it,
+                plain_questions_find_what_they_are_about,
             },
         }
     };
@@ -218,7 +232,7 @@ impl World {
     }
 
     /// A chat in which the person says these things.
-    async fn chat(&self, id: &str, texts: &[&str]) {
+    pub async fn chat(&self, id: &str, texts: &[&str]) {
         self.create(id).await;
         self.say(id, texts.iter().map(|text| said(text)).collect()).await;
     }

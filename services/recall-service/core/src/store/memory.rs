@@ -10,7 +10,7 @@ use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, session_name};
 
 use super::{IntegrityReport, LeaseRequest, Mark, MessageRange, SessionList, SessionStore, Taken, Visibility};
-use crate::append_messages::{Append, Appended, Found, RequestKey, decide};
+use crate::append_messages::{ANSWER_RETENTION, Append, Appended, Found, RequestKey, decide};
 use crate::create_session::NewSession;
 use crate::error::Error;
 use crate::lease::Grant;
@@ -42,7 +42,15 @@ struct Kept {
     session: Session,
     messages: Vec<Message>,
     turns: HashMap<String, Turn>,
-    answers: HashMap<String, (String, Appended)>,
+    answers: HashMap<String, Answered>,
+}
+
+/// The first answer to a request.
+#[derive(Debug)]
+struct Answered {
+    hash: String,
+    appended: Appended,
+    at: Timestamp,
 }
 
 impl InMemorySessionStore {
@@ -90,6 +98,7 @@ fn is_visible(message: &Message, visibility: Visibility) -> bool {
     match visibility {
         Visibility::All => true,
         Visibility::Searchable => !message.rewound,
+        Visibility::OutOfContext => !message.rewound && message.compacted,
         Visibility::InContext => !message.rewound && !message.compacted,
     }
 }
@@ -116,13 +125,11 @@ impl SessionStore for InMemorySessionStore {
     async fn create_session(&self, new: NewSession, now: Timestamp) -> Result<Session, Error> {
         let mut teams = self.teams();
         let team = teams.entry(new.team.clone()).or_default();
-        if let Some((hash, id)) = team.created_by.get(&new.request.id) {
+        let known = team.created_by.get(&new.request.id);
+        let known = known.and_then(|(hash, id)| Some((hash, &team.sessions.get(id)?.session)));
+        if let Some((hash, session)) = known.filter(|(_, session)| session.created > now.minus(ANSWER_RETENTION)) {
             same_request(hash, &new.request)?;
-            return team
-                .sessions
-                .get(id)
-                .map(|kept| kept.session.clone())
-                .ok_or_else(|| not_found(&new.team, id));
+            return Ok(session.clone());
         }
         if team.sessions.contains_key(&new.id) {
             return Err(Error::SessionExists {
@@ -225,9 +232,11 @@ impl SessionStore for InMemorySessionStore {
             .ok_or_else(|| not_found(&append.team, &append.session))?;
         let kept = team.sessions.get_mut(&append.session);
         let kept = kept.ok_or_else(|| not_found(&append.team, &append.session))?;
-        if let Some((hash, appended)) = kept.answers.get(&append.request.id) {
-            same_request(hash, &append.request)?;
-            return Ok(appended.clone());
+        kept.answers
+            .retain(|_, answered| answered.at > now.minus(ANSWER_RETENTION));
+        if let Some(answered) = kept.answers.get(&append.request.id) {
+            same_request(&answered.hash, &append.request)?;
+            return Ok(answered.appended.clone());
         }
         let turn = append.turn_id().and_then(|id| kept.turns.get(id)).cloned();
         let other = kept
@@ -245,8 +254,12 @@ impl SessionStore for InMemorySessionStore {
         kept.messages.extend(effects.messages);
         kept.turns
             .extend(effects.turns.into_iter().map(|turn| (turn.id.clone(), turn)));
-        kept.answers
-            .insert(request.id, (request.hash, effects.appended.clone()));
+        let answered = Answered {
+            hash: request.hash,
+            appended: effects.appended.clone(),
+            at: now,
+        };
+        kept.answers.insert(request.id, answered);
         team.due_reviews.extend(effects.due_review);
         Ok(effects.appended)
     }
@@ -296,11 +309,12 @@ impl SessionStore for InMemorySessionStore {
             .cloned())
     }
 
-    async fn due_reviews(&self, limit: u32) -> Result<Vec<DueReview>, Error> {
+    async fn due_reviews(&self, team: Option<&TeamId>, limit: u32) -> Result<Vec<DueReview>, Error> {
         let teams = self.teams();
         let mut due: Vec<DueReview> = teams
-            .values()
-            .flat_map(|team| team.due_reviews.iter().cloned())
+            .iter()
+            .filter(|(id, _)| team.is_none_or(|wanted| wanted == *id))
+            .flat_map(|(_, team)| team.due_reviews.iter().cloned())
             .collect();
         due.sort_by(|one, two| (one.created, &one.review.id).cmp(&(two.created, &two.review.id)));
         due.truncate(limit as usize);
@@ -352,11 +366,15 @@ impl SessionStore for InMemorySessionStore {
             .into_iter()
             .flat_map(|team| team.sessions.values());
         let mut found: Vec<(&Session, &Message, usize)> = Vec::new();
+        let current = query.asker.current.as_ref();
+        let current = teams
+            .get(&query.asker.team)
+            .and_then(|team| team.sessions.get(current?));
         for kept in kept.filter(|kept| is_asked_for(&kept.session, query)) {
             let messages = kept
                 .messages
                 .iter()
-                .filter(|message| may_hit(&kept.session, message, query));
+                .filter(|message| may_hit(message, query) && !stands_in(current, &kept.session, message));
             let scored = messages.filter_map(|message| Some((&kept.session, message, matches(message, &query.query)?)));
             found.extend(scored);
         }
@@ -413,23 +431,36 @@ fn is_asked_for(session: &Session, query: &HitQuery) -> bool {
     session.user == query.asker.user && query.sources.contains(&session.source)
 }
 
-fn may_hit(session: &Session, message: &Message, query: &HitQuery) -> bool {
-    let in_context = query.asker.current.as_ref() == Some(&session.id) && !message.compacted;
+fn may_hit(message: &Message, query: &HitQuery) -> bool {
     !message.rewound
-        && !in_context
         && (query.roles.is_empty() || query.roles.contains(&message.body.role))
         && query.after.is_none_or(|after| message.created >= after)
         && query.before.is_none_or(|before| message.created < before)
 }
 
+/// Whether the asker's context holds the message, or a copy that a branch or a continuation took along.
+fn stands_in(current: Option<&Kept>, session: &Session, message: &Message) -> bool {
+    let Some(current) = current else { return false };
+    if current.session.id == session.id {
+        return !message.compacted;
+    }
+    let is_copy = |copy: &&Message| {
+        copy.body.role == message.body.role
+            && copy.body.text == message.body.text
+            && copy.tool_text() == message.tool_text()
+    };
+    let in_context = |copy: &&Message| is_visible(copy, Visibility::InContext);
+    current.session.root == session.root && current.messages.iter().filter(in_context).any(|copy| is_copy(&copy))
+}
+
 /// How often the query's terms occur in the message, if it matches.
 fn matches(message: &Message, query: &Query) -> Option<usize> {
     let fields = [
-        Searchable::new(message.said_text()),
-        Searchable::new(&message.tool_text()),
+        Searchable::new(message.said_text(), query),
+        Searchable::new(&message.tool_text(), query),
     ];
     let present = satisfied(query.expr(), &|term| fields.iter().any(|field| field.holds(term)));
-    present.then(|| fields.iter().map(|field| field.count(query)).sum())
+    present.then(|| fields.iter().map(Searchable::count).sum())
 }
 
 fn order(one: &(&Session, &Message, usize), two: &(&Session, &Message, usize), sort: Sort) -> Ordering {

@@ -21,8 +21,10 @@ pub(super) async fn list(
 ) -> Result<Response<pb::ListDueReviewsResponse>, Status> {
     let caller = caller(&request)?;
     let limit = page::size(request.get_ref().page_size, 100, 500).map_err(|error| fail(error.into()))?;
-    let mut due = sessions.list_due_reviews(limit).await.map_err(fail)?;
-    due.retain(|due| team_of(caller, due.team.clone(), || ()).is_ok());
+    let due = sessions
+        .list_due_reviews(caller.team.as_ref(), limit)
+        .await
+        .map_err(fail)?;
     let due_reviews = due.into_iter().map(due_review_to_pb).collect();
     Ok(Response::new(pb::ListDueReviewsResponse { due_reviews }))
 }

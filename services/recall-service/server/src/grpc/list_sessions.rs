@@ -32,7 +32,7 @@ pub(super) async fn list_sessions(
     found.truncate(size as usize);
     let end = found.last().filter(|_| has_more);
     let next_page_token = end
-        .map(|end| page::encode(&arguments(&request), &cursor(end)))
+        .map(|end| with_arguments(&request, |arguments| page::encode(arguments, &cursor(end))))
         .unwrap_or_default();
     let sessions = found.iter().map(session_to_pb).collect();
     Ok(Response::new(pb::ListSessionsResponse {
@@ -56,9 +56,8 @@ fn list_of(team: TeamId, request: &pb::ListSessionsRequest) -> Result<SessionLis
         return Err(Error::field("user", "must be given"));
     };
     let limit = page::size(request.page_size, 50, 200)?;
-    let after = page::decode(&arguments(request), &request.page_token)?
-        .as_deref()
-        .and_then(position);
+    let cursor = with_arguments(request, |arguments| page::decode(arguments, &request.page_token))?;
+    let after = cursor.as_deref().and_then(position);
     Ok(SessionList {
         team,
         user,
@@ -68,8 +67,9 @@ fn list_of(team: TeamId, request: &pb::ListSessionsRequest) -> Result<SessionLis
     })
 }
 
-fn arguments(request: &pb::ListSessionsRequest) -> [&str; 2] {
-    [&request.parent, &request.user]
+fn with_arguments<T>(request: &pb::ListSessionsRequest, then: impl FnOnce(&[&str]) -> T) -> T {
+    let sources = format!("{:?}", request.sources);
+    then(&[&request.parent, &request.user, &sources])
 }
 
 fn cursor(session: &Session) -> String {

@@ -21,7 +21,7 @@ pub(super) async fn list_team_activity(
     let mut teams = found.teams;
     teams.retain(|activity| team_of(caller, activity.team.clone(), || ()).is_ok());
     Ok(Response::new(pb::ListTeamActivityResponse {
-        teams: teams.into_iter().map(activity_to_pb).collect(),
+        teams: teams.iter().map(activity_to_pb).collect(),
         next_page_token: found
             .next
             .map(|team| page::encode(&[], team.as_str()))
@@ -38,7 +38,7 @@ fn decode(request: &pb::ListTeamActivityRequest) -> Result<(Option<TeamId>, u32)
     Ok((after, limit))
 }
 
-fn activity_to_pb(activity: TeamActivity) -> pb::TeamActivity {
+fn activity_to_pb(activity: &TeamActivity) -> pb::TeamActivity {
     pb::TeamActivity {
         team: team_name(&activity.team),
         last_active_time: Some(time_to_pb(activity.last_active)),

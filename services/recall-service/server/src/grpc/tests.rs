@@ -4,6 +4,7 @@ mod access;
 mod errors;
 mod search;
 mod sessions;
+mod walk;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -4,9 +4,12 @@ use sqlx::SqliteConnection;
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId};
 use steward_recall_core::Error;
-use steward_recall_core::append_messages::RequestKey;
+use steward_recall_core::append_messages::{ANSWER_RETENTION, RequestKey};
 
 use super::failure::Failure;
+
+/// Each write adds one answer, so that any larger number catches up.
+const REMOVED_AT_ONCE: i64 = 16;
 
 /// Within what a request id is unique.
 #[derive(Debug)]
@@ -32,21 +35,38 @@ pub(super) async fn first(
     team: &TeamId,
     scope: &Scope<'_>,
     request: &RequestKey,
+    now: Timestamp,
 ) -> Result<Option<String>, Failure> {
-    let known: Option<(String, String)> =
-        sqlx::query_as("SELECT request_hash, answer FROM answered WHERE team = ? AND scope = ? AND request_id = ?")
-            .bind(team.as_str())
-            .bind(scope.key())
-            .bind(&request.id)
-            .fetch_optional(connection)
-            .await?;
+    let known: Option<(String, String)> = sqlx::query_as(
+        "SELECT request_hash, answer FROM answered WHERE team = ? AND scope = ? AND request_id = ? AND created > ?",
+    )
+    .bind(team.as_str())
+    .bind(scope.key())
+    .bind(&request.id)
+    .bind(now.minus(ANSWER_RETENTION).as_micros())
+    .fetch_optional(connection)
+    .await?;
     match known {
         Some((hash, _)) if hash != request.hash => Err(Error::request_id_reused(&request.id).into()),
         known => Ok(known.map(|(_, answer)| answer)),
     }
 }
 
-/// Keeps an answer for retries.
+/// Removes the oldest answers that are past their time, a few at a time, so that no append waits for it.
+async fn remove_old(connection: &mut SqliteConnection, team: &TeamId, now: Timestamp) -> Result<(), Failure> {
+    sqlx::query(
+        "DELETE FROM answered WHERE (team, scope, request_id) IN
+             (SELECT team, scope, request_id FROM answered WHERE team = ? AND created <= ? ORDER BY created LIMIT ?)",
+    )
+    .bind(team.as_str())
+    .bind(now.minus(ANSWER_RETENTION).as_micros())
+    .bind(REMOVED_AT_ONCE)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Keeps an answer for retries, and lets go of old ones.
 pub(super) async fn keep(
     connection: &mut SqliteConnection,
     team: &TeamId,
@@ -55,7 +75,8 @@ pub(super) async fn keep(
     answer: &str,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    sqlx::query("INSERT INTO answered VALUES (?, ?, ?, ?, ?, ?)")
+    remove_old(connection, team, now).await?;
+    sqlx::query("INSERT OR REPLACE INTO answered VALUES (?, ?, ?, ?, ?, ?)")
         .bind(team.as_str())
         .bind(scope.key())
         .bind(&request.id)

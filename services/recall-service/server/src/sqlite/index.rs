@@ -3,8 +3,8 @@
 use sqlx::SqliteConnection;
 use steward_recall_core::message::{Message, Role};
 use steward_recall_core::store::IntegrityReport;
-use steward_recall_core::tokenizer;
-use steward_store::Sqlite;
+use steward_recall_core::tokenizer::{self, Purpose};
+use steward_store::{Sqlite, StoreError};
 
 use super::failure::Failure;
 
@@ -45,16 +45,59 @@ pub(super) async fn remove(
     Ok(())
 }
 
-/// Rebuilds the index of a database that another version of the tokenizer built.
+/// Rebuilds the index of a database that another version of the tokenizer built, and one that is plainly not whole.
 pub(super) async fn bring_up_to_date(sqlite: &Sqlite) -> Result<(), Failure> {
     let mut reader = sqlite.read().await?;
     let built_with = built_with(&mut reader).await?;
+    let is_whole = looks_whole(&mut reader).await?;
     drop(reader);
-    if built_with == Some(tokenizer::VERSION) {
+    if built_with == Some(tokenizer::VERSION) && is_whole {
         return Ok(());
     }
-    tracing::info!(path = %sqlite.path().display(), from = built_with, to = tokenizer::VERSION, "rebuilding the index");
+    tracing::info!(
+        path = %sqlite.path().display(), from = built_with, to = tokenizer::VERSION, is_whole, "rebuilding the index"
+    );
     rebuild(sqlite).await
+}
+
+/// A look at the index that costs little: whether it has as many entries as there are messages to find, and finds the first
+/// and the last of them.
+async fn looks_whole(connection: &mut SqliteConnection) -> Result<bool, Failure> {
+    match look(connection).await.map_err(StoreError::from) {
+        Ok(is_whole) => Ok(is_whole),
+        Err(StoreError::Damaged { .. } | StoreError::Statement { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn look(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    let counts_agree: bool = sqlx::query_scalar(
+        "SELECT (SELECT count(*) FROM message_index_docsize)
+                = (SELECT count(doc) FROM message) - (SELECT count(doc) FROM message WHERE rewound = 1)",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let ends: Vec<(i64, String)> = sqlx::query_as(
+        "SELECT doc, substr(said || ' ' || tool, 1, 500) FROM message_text
+         WHERE doc IN ((SELECT min(doc) FROM message_text), (SELECT max(doc) FROM message_text))",
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    for (doc, text) in ends {
+        let Some(word) = tokenizer::positions(&text, Purpose::Query).into_iter().next() else {
+            continue;
+        };
+        let found: Option<i64> =
+            sqlx::query_scalar("SELECT rowid FROM message_index WHERE message_index MATCH ? AND rowid = ?")
+                .bind(format!("\"{}\"", &text[word.start..word.end]))
+                .bind(doc)
+                .fetch_optional(&mut *connection)
+                .await?;
+        if found.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(counts_agree)
 }
 
 /// Builds the index anew from the rows.
@@ -62,16 +105,7 @@ pub(super) async fn rebuild(sqlite: &Sqlite) -> Result<(), Failure> {
     sqlite
         .write(|connection| {
             Box::pin(async move {
-                // Anew from nothing, so that even a damaged index is no obstacle.
-                sqlx::query("DROP TABLE IF EXISTS message_index")
-                    .execute(&mut *connection)
-                    .await?;
-                sqlx::query(
-                    "CREATE VIRTUAL TABLE message_index USING fts5 (
-                         said, tool, content = 'message_text', content_rowid = 'doc', tokenize = 'steward')",
-                )
-                .execute(&mut *connection)
-                .await?;
+                recreate(connection).await?;
                 sqlx::query("INSERT INTO message_index (message_index) VALUES ('rebuild')")
                     .execute(&mut *connection)
                     .await?;
@@ -84,6 +118,41 @@ pub(super) async fn rebuild(sqlite: &Sqlite) -> Result<(), Failure> {
             })
         })
         .await
+}
+
+/// Makes the index anew and empty, so that even a damaged one is no obstacle. FTS5 refuses to drop an index of which it
+/// lacks a table; such a table is made first.
+async fn recreate(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    const DROP: &str = "DROP TABLE IF EXISTS message_index";
+    const TABLES: [&str; 5] = [
+        "CREATE TABLE IF NOT EXISTS message_index_data (id INTEGER PRIMARY KEY, block BLOB)",
+        "CREATE TABLE IF NOT EXISTS message_index_idx (segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS message_index_docsize (id INTEGER PRIMARY KEY, sz BLOB)",
+        "CREATE TABLE IF NOT EXISTS message_index_config (k PRIMARY KEY, v) WITHOUT ROWID",
+        "INSERT OR REPLACE INTO message_index_config VALUES ('version', 4)",
+    ];
+    if sqlx::query(DROP).execute(&mut *connection).await.is_err() {
+        for table in TABLES {
+            sqlx::query(table).execute(&mut *connection).await?;
+        }
+        sqlx::query(DROP).execute(&mut *connection).await?;
+    }
+    // Left over where somebody dropped the index but not what belongs to it.
+    for table in [
+        "DROP TABLE IF EXISTS message_index_data",
+        "DROP TABLE IF EXISTS message_index_idx",
+        "DROP TABLE IF EXISTS message_index_docsize",
+        "DROP TABLE IF EXISTS message_index_config",
+    ] {
+        sqlx::query(table).execute(&mut *connection).await?;
+    }
+    sqlx::query(
+        "CREATE VIRTUAL TABLE message_index USING fts5 (
+             said, tool, content = 'message_text', content_rowid = 'doc', tokenize = 'steward')",
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Compares rows, file and index.
@@ -101,12 +170,16 @@ pub(super) async fn check(sqlite: &Sqlite) -> Result<IntegrityReport, Failure> {
     .fetch_all(&mut *reader)
     .await?;
     let version = built_with(&mut reader).await?.unwrap_or(0);
+    // By a reader, since the writer may remember what the index was before it was damaged.
+    let is_whole = looks_whole(&mut reader).await?;
     drop(reader);
     problems
         .extend(gaps.into_iter().map(|(session, last, count)| {
             format!("session {session} ends at message {last} but has {count} messages")
         }));
-    problems.extend(check_index(sqlite).await?);
+    if !is_whole || !index_agrees(sqlite).await? {
+        problems.push("the index does not agree with the messages; rebuild it".to_owned());
+    }
     Ok(IntegrityReport {
         problems,
         messages: u64::try_from(messages).unwrap_or(0),
@@ -115,22 +188,20 @@ pub(super) async fn check(sqlite: &Sqlite) -> Result<IntegrityReport, Failure> {
 }
 
 /// FTS5's own comparison of the index with the rows. It is written as an insert, hence needs the writer.
-async fn check_index(sqlite: &Sqlite) -> Result<Option<String>, Failure> {
+async fn index_agrees(sqlite: &Sqlite) -> Result<bool, Failure> {
     let checked = sqlite
         .write(|connection| {
             Box::pin(async move {
                 sqlx::query("INSERT INTO message_index (message_index, rank) VALUES ('integrity-check', 1)")
                     .execute(connection)
                     .await?;
-                Ok::<_, steward_store::StoreError>(())
+                Ok::<_, StoreError>(())
             })
         })
         .await;
     match checked {
-        Ok(()) => Ok(None),
-        Err(steward_store::StoreError::Damaged { .. } | steward_store::StoreError::Statement { .. }) => Ok(Some(
-            "the index does not agree with the messages; rebuild it".to_owned(),
-        )),
+        Ok(()) => Ok(true),
+        Err(StoreError::Damaged { .. } | StoreError::Statement { .. }) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -25,7 +25,7 @@ pub(super) async fn append(
     let session = sessions::load(connection, &team, &id)
         .await?
         .ok_or_else(|| sessions::missing(&team, &id))?;
-    if let Some(answer) = answers::first(connection, &team, &scope, &request).await? {
+    if let Some(answer) = answers::first(connection, &team, &scope, &request, now).await? {
         return Ok(serde_json::from_str(&answer)?);
     }
     let turn = match append.turn_id() {
@@ -130,19 +130,20 @@ pub(super) async fn list(
     session: &SessionId,
     range: &MessageRange,
 ) -> Result<Vec<Message>, Failure> {
-    let (rewound, compacted) = match range.visibility {
-        Visibility::All => (1, 1),
-        Visibility::Searchable => (0, 1),
-        Visibility::InContext => (0, 0),
+    let (rewound, least_compacted, most_compacted) = match range.visibility {
+        Visibility::All => (1, 0, 1),
+        Visibility::Searchable => (0, 0, 1),
+        Visibility::OutOfContext => (0, 1, 1),
+        Visibility::InContext => (0, 0, 0),
     };
     let sql = match range.taken {
         Taken::First => {
             "SELECT * FROM message WHERE team = ? AND session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
-             AND compacted <= ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq LIMIT ?"
+             AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq LIMIT ?"
         }
         Taken::Last => {
             "SELECT * FROM message WHERE team = ? AND session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
-             AND compacted <= ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq DESC LIMIT ?"
+             AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq DESC LIMIT ?"
         }
     };
     let found = sqlx::query(sql)
@@ -151,7 +152,8 @@ pub(super) async fn list(
         .bind(signed(range.from))
         .bind(signed(range.to))
         .bind(rewound)
-        .bind(compacted)
+        .bind(least_compacted)
+        .bind(most_compacted)
         .bind(range.roles.is_empty())
         .bind(json_names(range.roles.iter().map(|role| role.as_str())))
         .bind(i64::from(range.limit))

@@ -27,6 +27,10 @@ impl TeamsWithDue {
         self.lock().remove(team);
     }
 
+    pub(super) fn holds(&self, team: &TeamId) -> bool {
+        self.lock().contains(team)
+    }
+
     pub(super) fn all(&self) -> Vec<TeamId> {
         self.lock().iter().cloned().collect()
     }

@@ -10,11 +10,14 @@ use steward_recall_core::search::{Fold, Hit, HitQuery, RecentQuery, Sort};
 use steward_recall_core::session::{Session, SessionSource};
 
 use super::failure::Failure;
-use super::rows::{json_names, unsigned};
-use super::sessions;
+use super::rows::{self, json_names, unsigned};
+use super::sessions::session_summaries;
 
 /// `bm25` is smaller for better matches; words that were said weigh more than those of tools. `CROSS JOIN` fixes the order:
 /// the index is asked once and its matches are looked up. Left to itself, the planner asks the index for every message.
+///
+/// What the asker has in context is left out: messages of the current session that are not compacted, and what they are
+/// copies of in the session that the current one continues.
 macro_rules! ordered_hits {
     ($order:literal) => {
         concat!(
@@ -27,6 +30,10 @@ macro_rules! ordered_hits {
                    AND (?5 OR m.role IN (SELECT value FROM json_each(?6)))
                    AND m.created >= ?7 AND m.created < ?8
                    AND NOT (m.session = ?9 AND m.compacted = 0)
+                   AND NOT (m.session <> ?9 AND s.root = (SELECT root FROM session WHERE team = ?2 AND id = ?9)
+                        AND EXISTS (SELECT 1 FROM message c
+                                    WHERE c.team = ?2 AND c.session = ?9 AND c.rewound = 0 AND c.compacted = 0
+                                          AND c.role = m.role AND c.said = m.said AND c.tool_text = m.tool_text))
              ORDER BY s.source IN (SELECT value FROM json_each(?10)), ",
             $order
         )
@@ -36,9 +43,9 @@ macro_rules! ordered_hits {
 /// The statement for hits in this order.
 pub(super) fn hits_sql(sort: Sort) -> &'static str {
     match sort {
-        Sort::Relevance => ordered_hits!("score DESC, m.created DESC, m.seq DESC"),
-        Sort::Newest => ordered_hits!("m.created DESC, m.seq DESC"),
-        Sort::Oldest => ordered_hits!("m.created, m.seq"),
+        Sort::Relevance => ordered_hits!("score DESC, m.created DESC, m.doc DESC"),
+        Sort::Newest => ordered_hits!("m.created DESC, m.doc DESC"),
+        Sort::Oldest => ordered_hits!("m.created, m.doc"),
     }
 }
 
@@ -75,17 +82,19 @@ pub(super) async fn hits(connection: &mut SqliteConnection, query: &HitQuery) ->
 /// Recently active conversations, one per lineage.
 pub(super) async fn recent(connection: &mut SqliteConnection, query: &RecentQuery) -> Result<Vec<Session>, Failure> {
     let asker = &query.asker;
-    let ids: Vec<String> = sqlx::query_scalar(
-        "SELECT id FROM (
-             SELECT id, source, last_active,
-                    row_number() OVER (PARTITION BY root ORDER BY source IN (SELECT value FROM json_each(?1)),
-                                       last_active DESC, id DESC) AS place
-             FROM session
-             WHERE team = ?2 AND user = ?3 AND last_seq > 0 AND source IN (SELECT value FROM json_each(?4))
-                   AND root <> coalesce((SELECT root FROM session WHERE team = ?2 AND id = ?5), ''))
-         WHERE place = 1
-         ORDER BY source IN (SELECT value FROM json_each(?1)), last_active DESC, id DESC LIMIT ?6",
-    )
+    let found = sqlx::query(session_summaries!(
+        "WHERE team = ?2 AND id IN (
+             SELECT id FROM (
+                 SELECT id, source, last_active,
+                        row_number() OVER (PARTITION BY root ORDER BY source IN (SELECT value FROM json_each(?1)),
+                                           last_active DESC, id DESC) AS place
+                 FROM session
+                 WHERE team = ?2 AND user = ?3 AND last_seq > 0 AND source IN (SELECT value FROM json_each(?4))
+                       AND root <> coalesce((SELECT root FROM session WHERE team = ?2 AND id = ?5), ''))
+             WHERE place = 1
+             ORDER BY source IN (SELECT value FROM json_each(?1)), last_active DESC, id DESC LIMIT ?6)
+         ORDER BY source IN (SELECT value FROM json_each(?1)), last_active DESC, id DESC"
+    ))
     .bind(demoted())
     .bind(asker.team.as_str())
     .bind(asker.user.as_str())
@@ -94,19 +103,9 @@ pub(super) async fn recent(connection: &mut SqliteConnection, query: &RecentQuer
     ))
     .bind(asker.current.as_ref().map_or("", SessionId::as_str))
     .bind(i64::try_from(query.limit).unwrap_or(i64::MAX))
-    .fetch_all(&mut *connection)
+    .fetch_all(connection)
     .await?;
-    let mut found = Vec::with_capacity(ids.len());
-    for id in ids {
-        found.extend(sessions::load(connection, &asker.team, &session_id(&id)?).await?);
-    }
-    for session in &mut found {
-        session.frozen.system_prompt.clear();
-        session.frozen.tools_json.clear();
-        session.frozen.client_tools.clear();
-        session.exposures.clear();
-    }
-    Ok(found)
+    found.iter().map(rows::session).collect()
 }
 
 fn demoted() -> String {

@@ -13,6 +13,23 @@ use super::answers::{self, Scope};
 use super::failure::Failure;
 use super::rows::{self, json, json_names, signed};
 
+/// Selects sessions without their prompts and tool lists, which are most of a row and of no use to lists.
+macro_rules! session_summaries {
+    ($which:literal) => {
+        concat!(
+            "SELECT team, id, user, source, title, parent, lineage_reason, root, project, model, '' AS system_prompt,
+                 '' AS tools_json, '[]' AS client_tools, skip_review, skip_memory, turns_since_memory,
+                 iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
+                 prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, usage_input,
+                 usage_cached_input, usage_cache_write, usage_output, last_seq, open_calls, lowest_integrity, open_turn,
+                 lease_fence, lease_turn, lease_holder, lease_expires, created, last_active, revision
+             FROM session ",
+            $which
+        )
+    };
+}
+pub(super) use session_summaries;
+
 /// Creates a session, or finds the one that the same request created.
 pub(super) async fn create(
     connection: &mut SqliteConnection,
@@ -20,7 +37,7 @@ pub(super) async fn create(
     now: Timestamp,
 ) -> Result<Session, Failure> {
     let (team, request) = (new.team.clone(), new.request.clone());
-    if let Some(id) = answers::first(connection, &team, &Scope::Creation, &request).await? {
+    if let Some(id) = answers::first(connection, &team, &Scope::Creation, &request, now).await? {
         let id: SessionId = serde_json::from_str(&id)?;
         return load(connection, &team, &id).await?.ok_or_else(|| missing(&team, &id));
     }
@@ -73,24 +90,17 @@ pub(super) async fn load(
     Ok(Some(found))
 }
 
-/// A page of a user's sessions, without prompts and tool lists, which are most of a row.
+/// A page of a user's sessions.
 pub(super) async fn list(connection: &mut SqliteConnection, list: &SessionList) -> Result<Vec<Session>, Failure> {
     let (at, id) = match &list.after {
         Some((at, id)) => (at.as_micros(), id.as_str()),
         None => (i64::MAX, ""),
     };
-    let rows = sqlx::query(
-        "SELECT team, id, user, source, title, parent, lineage_reason, root, project, model, '' AS system_prompt,
-                '' AS tools_json, '[]' AS client_tools, skip_review, skip_memory, turns_since_memory,
-                iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
-                prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, usage_input,
-                usage_cached_input, usage_cache_write, usage_output, last_seq, open_calls, lowest_integrity, open_turn, lease_fence,
-                lease_turn, lease_holder, lease_expires, created, last_active, revision
-         FROM session
-         WHERE team = ? AND user = ? AND (last_active, id) < (?, ?)
+    let rows = sqlx::query(session_summaries!(
+        "WHERE team = ? AND user = ? AND (last_active, id) < (?, ?)
                AND source IN (SELECT value FROM json_each(?))
-         ORDER BY last_active DESC, id DESC LIMIT ?",
-    )
+         ORDER BY last_active DESC, id DESC LIMIT ?"
+    ))
     .bind(list.team.as_str())
     .bind(list.user.as_str())
     .bind(at)

@@ -139,7 +139,7 @@ pub async fn the_same_append_again_returns_the_first_answer(world: &World) {
     let refused = world.sessions.append_messages(other).await;
     assert!(matches!(refused, Err(Error::RequestIdReused { .. })));
     assert_eq!(all(world, "s1").await.len(), 1);
-    assert_eq!(world.sessions.list_due_reviews(10).await.unwrap().len(), 1);
+    assert_eq!(world.sessions.list_due_reviews(None, 10).await.unwrap().len(), 1);
 }
 
 /// Neither rows nor index nor outbox.
@@ -180,7 +180,7 @@ pub async fn an_append_that_is_refused_leaves_nothing(world: &World) {
         before
     );
     assert!(all(world, "s1").await.is_empty() && world.found("kingfisher").await.is_empty());
-    assert!(world.sessions.list_due_reviews(10).await.unwrap().is_empty());
+    assert!(world.sessions.list_due_reviews(None, 10).await.unwrap().is_empty());
 }
 
 /// Checked where the write lands.
@@ -363,10 +363,10 @@ pub async fn due_reviews_stay_until_acknowledged(world: &World) {
             Some(format!("teams/red/sessions/{id}/dueReviews/{review}"))
         );
     }
-    let listed = world.sessions.list_due_reviews(10).await.unwrap();
+    let listed = world.sessions.list_due_reviews(None, 10).await.unwrap();
     let seen: Vec<(&str, u64)> = listed.iter().map(|due| (due.review.id.as_str(), due.to_seq)).collect();
     assert_eq!(seen, [("r1", 1), ("r2", 1), ("r3", 2)]);
-    assert_eq!(world.sessions.list_due_reviews(2).await.unwrap(), listed[..2]);
+    assert_eq!(world.sessions.list_due_reviews(None, 2).await.unwrap(), listed[..2]);
     let reference = |id: &str, review: &str| DueReviewRef {
         team: team("red"),
         session: session(id),
@@ -375,14 +375,14 @@ pub async fn due_reviews_stay_until_acknowledged(world: &World) {
     let taken = vec![reference("s1", "r1"), reference("s2", "gone"), reference("s1", "r3")];
     assert_eq!(world.sessions.acknowledge_due_reviews(taken.clone()).await.unwrap(), 2);
     assert_eq!(world.sessions.acknowledge_due_reviews(taken).await.unwrap(), 0);
-    assert_eq!(world.sessions.list_due_reviews(10).await.unwrap(), listed[1..2]);
+    assert_eq!(world.sessions.list_due_reviews(None, 10).await.unwrap(), listed[1..2]);
     world
         .sessions
         .acknowledge_due_reviews(vec![reference("s2", "r2")])
         .await
         .unwrap();
-    assert!(world.sessions.list_due_reviews(10).await.unwrap().is_empty());
-    assert!(world.sessions.list_due_reviews(10).await.unwrap().is_empty());
+    assert!(world.sessions.list_due_reviews(None, 10).await.unwrap().is_empty());
+    assert!(world.sessions.list_due_reviews(None, 10).await.unwrap().is_empty());
 }
 
 /// `T-5`, `R-5`: the answer is kept all the same.
@@ -402,7 +402,7 @@ pub async fn a_session_that_skips_reviews_makes_none_due(world: &World) {
     };
     let appended = world.sessions.append_messages(append).await.unwrap();
     assert_eq!((appended.last_seq, appended.due_review), (1, None));
-    assert!(world.sessions.list_due_reviews(10).await.unwrap().is_empty());
+    assert!(world.sessions.list_due_reviews(None, 10).await.unwrap().is_empty());
 }
 
 /// First or last ones, by role, by visibility, always ascending.

@@ -1,0 +1,229 @@
+//! Every RPC with every kind of credential, against a table of right answers (`A-1`).
+
+use std::fmt::Write as _;
+
+use pb::search_request::Shape;
+use steward_proto::methods::METHODS;
+
+use super::*;
+
+/// What a call came to: `ok`, or the reason of its refusal with the field, if one was named.
+fn outcome<T>(answer: Result<T, ClientError>) -> String {
+    match answer {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => match error.violations.first() {
+            Some(violation) => format!("{}({})", error.reason, violation.field),
+            None => error.reason.to_owned(),
+        },
+    }
+}
+
+/// The credentials, by what they are.
+fn callers(rig: &Rig) -> Vec<(&'static str, Wire)> {
+    let red = || TeamId::parse("red").unwrap();
+    let ann = || UserId::parse("ann").unwrap();
+    let session = |id: &str| SessionId::parse(id).unwrap();
+    let all = || BTreeSet::from(["session_history".to_owned(), "session_search".to_owned()]);
+    let role = |role: Role| {
+        let now = rig.clock.now();
+        Claims::user("token", red(), ann(), role, now, now.plus(Duration::from_mins(10)))
+    };
+    let turn = |of: &str, caps| rig.person("red", "ann").for_turn(session(of), "t1", caps);
+    let service = |team: &str| {
+        let (team, user) = (TeamId::parse(team).unwrap(), ann());
+        rig.service().on_behalf(team, user, Role::Member)
+    };
+    let claims = [
+        ("viewer", role(Role::Viewer)),
+        ("member", role(Role::Member)),
+        ("admin", role(Role::Admin)),
+        ("other user", rig.person("red", "bob")),
+        ("other team", rig.person("blue", "ann")),
+        ("turn here", turn("s1", all())),
+        ("turn elsewhere", turn("s2", all())),
+        ("turn without tools", turn("s2", BTreeSet::new())),
+        ("review here", rig.review_of("s1", "ann")),
+        ("review elsewhere", rig.review_of("s2", "ann")),
+        ("review of another", rig.review_of("s1", "bob")),
+        ("service", rig.service()),
+        ("service for ann", service("red")),
+        ("service for blue", service("blue")),
+    ];
+    let with_token = claims.iter().map(|(who, claims)| (*who, rig.wire(claims)));
+    std::iter::once(("nobody", rig.built.local_client()))
+        .chain(with_token)
+        .collect()
+}
+
+fn search_as(who: &str, shape: Shape) -> pb::SearchRequest {
+    let parent = match who {
+        "other user" | "review of another" => "teams/red/users/bob",
+        "other team" | "service for blue" => "teams/blue/users/ann",
+        _ => "teams/red/users/ann",
+    };
+    pb::SearchRequest {
+        parent: parent.to_owned(),
+        ..ask(shape)
+    }
+}
+
+/// Calls every RPC on session `s1` of ann in team red; the searches read it.
+async fn walk(who: &str, wire: Wire) -> Vec<(&'static str, String)> {
+    let search = RecallClient::new(wire.clone());
+    let store = SessionStoreClient::new(wire);
+    let session = || S1.to_owned();
+    let read = Shape::Read(pb::Read {
+        session: session(),
+        ..Default::default()
+    });
+    let other_parent = pb::SearchRequest {
+        parent: "teams/red/users/zoe".to_owned(),
+        ..ask(Shape::Browse(pb::Browse::default()))
+    };
+    let new = pb::Session {
+        user: "teams/red/users/ann".to_owned(),
+        ..Default::default()
+    };
+    let create = pb::CreateSessionRequest {
+        request_id: format!("create by {who}"),
+        ..creation("", new)
+    };
+    let ttl = Some(prost_types::Duration { seconds: 60, nanos: 0 });
+    let acquire = pb::AcquireTurnLeaseRequest {
+        session: session(),
+        turn: "t1".to_owned(),
+        holder: "p1".to_owned(),
+        ttl,
+    };
+    let names = vec![format!("{S1}/dueReviews/none")];
+    let list = pb::ListSessionsRequest {
+        parent: "teams/red".to_owned(),
+        user: "teams/red/users/ann".to_owned(),
+        ..Default::default()
+    };
+    let check = pb::CheckIntegrityRequest {
+        parent: "teams/red".to_owned(),
+        rebuild: false,
+    };
+    let messages = pb::ListMessagesRequest {
+        session: session(),
+        ..Default::default()
+    };
+    let turn = pb::GetTurnRequest {
+        session: session(),
+        turn: "turn-0".to_owned(),
+    };
+    let renew = pb::RenewTurnLeaseRequest {
+        session: session(),
+        fence: 99,
+        ttl,
+    };
+    let release = pb::ReleaseTurnLeaseRequest {
+        session: session(),
+        fence: 99,
+    };
+    let append = append(S1, 99, 1, vec![said("x")]);
+    vec![
+        ("Search", outcome(search.search(search_as(who, read)).await)),
+        ("Search for zoe", outcome(search.search(other_parent).await)),
+        (
+            "GetSession",
+            outcome(store.get_session(pb::GetSessionRequest { name: session() }).await),
+        ),
+        ("ListMessages", outcome(store.list_messages(messages).await)),
+        ("GetTurn", outcome(store.get_turn(turn).await)),
+        ("ListSessions", outcome(store.list_sessions(list).await)),
+        ("CreateSession", outcome(store.create_session(create).await)),
+        ("AcquireTurnLease", outcome(store.acquire_turn_lease(acquire).await)),
+        ("RenewTurnLease", outcome(store.renew_turn_lease(renew).await)),
+        ("ReleaseTurnLease", outcome(store.release_turn_lease(release).await)),
+        ("AppendMessages", outcome(store.append_messages(append).await)),
+        (
+            "ListDueReviews",
+            outcome(store.list_due_reviews(pb::ListDueReviewsRequest::default()).await),
+        ),
+        (
+            "AcknowledgeDueReviews",
+            outcome(
+                store
+                    .acknowledge_due_reviews(pb::AcknowledgeDueReviewsRequest { names })
+                    .await,
+            ),
+        ),
+        (
+            "ListTeamActivity",
+            outcome(store.list_team_activity(pb::ListTeamActivityRequest::default()).await),
+        ),
+        ("CheckIntegrity", outcome(store.check_integrity(check).await)),
+    ]
+}
+
+#[tokio::test]
+async fn every_rpc_answers_every_credential_as_the_table_says() {
+    let rig = Rig::new("recall-walk").await;
+    for id in ["s1", "s2"] {
+        rig.create(id).await;
+    }
+    rig.say(S1, "hello").await;
+    // What is not in the table is METHOD_DENIED.
+    let mut table = String::new();
+    for (who, wire) in callers(&rig) {
+        let answers = walk(who, wire).await;
+        let called: BTreeSet<&str> = answers
+            .iter()
+            .map(|(rpc, _)| rpc.split(' ').next().unwrap_or(rpc))
+            .collect();
+        let declared = METHODS
+            .iter()
+            .filter_map(|method| method.path.strip_prefix("/steward.recall.v1."));
+        let declared: BTreeSet<&str> = declared.filter_map(|path| Some(path.split_once('/')?.1)).collect();
+        assert_eq!(called, declared, "the walk leaves an RPC out");
+        // RPCs with the same answer share a line.
+        let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+        for (rpc, answer) in answers {
+            match lines.iter_mut().find(|(known, _)| *known == answer) {
+                Some((_, rpcs)) => rpcs.push(rpc),
+                None => lines.push((answer, vec![rpc])),
+            }
+        }
+        for (answer, rpcs) in lines.into_iter().filter(|(answer, _)| answer != "METHOD_DENIED") {
+            writeln!(table, "{who}: {answer}: {}", rpcs.join(" ")).unwrap();
+        }
+    }
+    insta::assert_snapshot!(table, @r"
+    nobody: CREDENTIAL_MISSING: Search Search for zoe GetSession ListMessages GetTurn ListSessions CreateSession AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    viewer: ok: Search
+    viewer: INVALID_REQUEST(parent): Search for zoe
+    member: ok: Search
+    member: INVALID_REQUEST(parent): Search for zoe
+    admin: ok: Search CheckIntegrity
+    admin: INVALID_REQUEST(parent): Search for zoe
+    other user: SESSION_NOT_FOUND: Search
+    other user: INVALID_REQUEST(parent): Search for zoe
+    other team: SESSION_NOT_FOUND: Search
+    other team: INVALID_REQUEST(parent): Search for zoe
+    turn here: IN_CONTEXT: Search
+    turn here: INVALID_REQUEST(parent): Search for zoe
+    turn here: ok: GetSession ListMessages
+    turn elsewhere: ok: Search
+    turn elsewhere: INVALID_REQUEST(parent): Search for zoe
+    turn elsewhere: SESSION_NOT_FOUND: GetSession ListMessages
+    review here: IN_CONTEXT: Search
+    review here: INVALID_REQUEST(parent): Search for zoe
+    review here: ok: GetSession ListMessages
+    review elsewhere: ok: Search
+    review elsewhere: INVALID_REQUEST(parent): Search for zoe
+    review elsewhere: SESSION_NOT_FOUND: GetSession ListMessages
+    review of another: SESSION_NOT_FOUND: Search GetSession ListMessages
+    review of another: INVALID_REQUEST(parent): Search for zoe
+    service: ok: GetSession ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    service: TURN_NOT_FOUND: GetTurn
+    service: STALE_FENCE: RenewTurnLease AppendMessages
+    service for ann: ok: GetSession ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    service for ann: TURN_NOT_FOUND: GetTurn
+    service for ann: STALE_FENCE: RenewTurnLease AppendMessages
+    service for blue: SESSION_NOT_FOUND: GetSession ListMessages GetTurn AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages
+    service for blue: INVALID_REQUEST(parent): ListSessions CreateSession CheckIntegrity
+    service for blue: ok: ListDueReviews AcknowledgeDueReviews ListTeamActivity
+    ");
+}

@@ -1,0 +1,171 @@
+//! Damaged indexes and damaged files (`Q-11`).
+
+use steward_recall_core::store::contract::World;
+use steward_recall_core::store::contract::searches::rows_and_index_agree;
+
+use super::*;
+
+/// A store in which team `red` has three messages, one of them rewound.
+async fn filled(folder: &TempDir) -> Arc<SqliteSessionStore> {
+    let store = Arc::new(SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap());
+    let shared: Arc<dyn SessionStore> = store.clone();
+    rows_and_index_agree(&World::new(shared)).await;
+    store
+}
+
+async fn run(store: &SqliteSessionStore, statements: &'static [&'static str]) {
+    let sqlite = store.team(&team("red")).await.unwrap().unwrap();
+    let ran = sqlite.write(move |connection| {
+        Box::pin(async move {
+            for statement in statements {
+                sqlx::query(*statement).execute(&mut *connection).await?;
+            }
+            Ok::<_, Failure>(())
+        })
+    });
+    ran.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_index_is_noticed_and_rebuilt_from_the_rows() {
+    let folder = TempDir::new("recall-damage");
+    let store = Arc::new(SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap());
+    let shared: Arc<dyn SessionStore> = store.clone();
+    steward_recall_core::store::contract::searches::rows_and_index_agree(
+        &steward_recall_core::store::contract::World::new(shared),
+    )
+    .await;
+    let sqlite = store.team(&team("red")).await.unwrap().unwrap();
+    let emptied = sqlite.write(|connection| {
+        Box::pin(async move {
+            sqlx::query("DELETE FROM message_index_data WHERE id > 10")
+                .execute(connection)
+                .await?;
+            Ok::<_, Failure>(())
+        })
+    });
+    emptied.await.unwrap();
+    let damaged = store.check_integrity(&team("red"), false).await.unwrap();
+    assert!(!damaged.problems.is_empty());
+    let mended = store.check_integrity(&team("red"), true).await.unwrap();
+    assert!(mended.problems.is_empty(), "{:?}", mended.problems);
+    assert_eq!(mended.messages, 3);
+}
+
+#[tokio::test]
+async fn an_index_of_another_tokenizer_is_rebuilt_when_the_file_is_opened() {
+    let folder = TempDir::new("recall-version");
+    let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+    let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
+    let older = sqlite.write(|connection| {
+        Box::pin(async move {
+            sqlx::query("UPDATE meta SET value = '0' WHERE key = 'tokenizer_version'")
+                .execute(connection)
+                .await?;
+            Ok::<_, Failure>(())
+        })
+    });
+    older.await.unwrap();
+    drop(sqlite);
+    store.close().await;
+    let report = store.check_integrity(&team("red"), false).await.unwrap();
+    assert_eq!((report.tokenizer_version, report.problems.len()), (words::VERSION, 0));
+}
+
+/// What damage does to an index, and whether FTS5 itself notices when it is asked.
+const DAMAGES: [(&str, &[&str]); 8] = [
+    ("leaves", &["DELETE FROM message_index_data WHERE id > 10"]),
+    (
+        "structure",
+        &["UPDATE message_index_data SET block = zeroblob(4) WHERE id = 10"],
+    ),
+    ("no structure", &["DELETE FROM message_index_data WHERE id = 10"]),
+    ("all data", &["DELETE FROM message_index_data"]),
+    ("sizes", &["DELETE FROM message_index_docsize"]),
+    ("settings", &["DELETE FROM message_index_config"]),
+    ("no data table", &["DROP TABLE message_index_data"]),
+    ("no index", &["DROP TABLE message_index"]),
+];
+
+/// Whatever happened to the index: the history is there, and a rebuild brings every message back.
+#[tokio::test]
+async fn a_rebuild_mends_every_damage_of_the_index() {
+    for (what, statements) in DAMAGES {
+        let folder = TempDir::new("recall-mend");
+        let store = filled(&folder).await;
+        run(&store, statements).await;
+        let damaged = store.check_integrity(&team("red"), false).await.unwrap();
+        // Settings are read when a connection is made; whoever has read them goes on.
+        assert_eq!(damaged.problems.is_empty(), what == "settings", "{what}");
+        let mended = store.check_integrity(&team("red"), true).await.unwrap();
+        assert_eq!((mended.problems, mended.messages), (Vec::new(), 3), "{what}");
+        assert_eq!(found(&store, "沙鸭").await.unwrap().len(), 1, "{what}");
+    }
+}
+
+/// The next process looks at the index before anybody asks it, so that nothing is silently missing.
+#[tokio::test]
+async fn a_damaged_index_is_mended_when_its_file_is_opened() {
+    for (what, statements) in DAMAGES {
+        let folder = TempDir::new("recall-reopen");
+        let store = filled(&folder).await;
+        run(&store, statements).await;
+        store.close().await;
+        drop(store);
+        let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+        if what != "leaves" {
+            assert_eq!(found(&store, "沙鸭").await.unwrap().len(), 1, "{what}");
+        }
+        assert_eq!(
+            store.check_integrity(&team("red"), true).await.unwrap().messages,
+            3,
+            "{what}"
+        );
+    }
+}
+
+/// A turn is not lost because of the index, and a search that meets the damage is not empty.
+#[tokio::test]
+async fn appends_and_searches_mend_the_index_that_they_meet() {
+    let structure = DAMAGES[2].1;
+    let folder = TempDir::new("recall-heal");
+    let store = filled(&folder).await;
+    run(&store, structure).await;
+    assert_eq!(found(&store, "沙鸭").await.unwrap().len(), 1);
+
+    let folder = TempDir::new("recall-heal");
+    let store = filled(&folder).await;
+    run(&store, structure).await;
+    create(&store, "red", "s9").await;
+    let fence = lease(&store, "red", "s9").await;
+    store
+        .append(append("red", "s9", fence, 0, "a goosander"), at(1))
+        .await
+        .unwrap();
+    assert_eq!(found(&store, "goosander").await.unwrap().len(), 1);
+    let report = store.check_integrity(&team("red"), false).await.unwrap();
+    assert_eq!((report.problems, report.messages), (Vec::new(), 4));
+}
+
+/// The others go on; the damage is an error and not an empty answer.
+#[tokio::test]
+async fn a_damaged_file_keeps_its_own_team_from_working_and_no_other() {
+    let folder = TempDir::new("recall-one-bad");
+    let store = filled(&folder).await;
+    store.close().await;
+    drop(store);
+    std::fs::write(folder.path().join("blue.db"), [b'x'; 8192]).unwrap();
+    let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+    assert_eq!(found(&store, "沙鸭").await.unwrap().len(), 1);
+    let broken = store.session(&team("blue"), &SessionId::parse("s1").unwrap()).await;
+    assert!(matches!(broken, Err(Error::Damaged { .. })));
+    assert!(matches!(
+        store.due_reviews(Some(&team("blue")), 5).await,
+        Err(Error::Damaged { .. })
+    ));
+    assert!(store.due_reviews(Some(&team("red")), 5).await.unwrap().is_empty());
+}
+
+async fn found(store: &SqliteSessionStore, words: &str) -> Result<Vec<Hit>, Error> {
+    store.hits(&hits_for("red", words)).await
+}
