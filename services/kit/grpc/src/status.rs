@@ -142,10 +142,12 @@ fn violations(fault: &dyn Fault) -> Vec<FieldViolation> {
 }
 
 /// One event per failed request. Errors are for a person who must act, warnings for something degraded.
+///
+/// What is the caller's own doing is logged by its reason and the names of the fields only: the text repeats what the
+/// caller sent, and what people say does not belong into a log. The caller has the text.
 fn log(fault: &(dyn Fault + 'static), domain: &str) {
     let reason = fault.reason();
     let code = code(fault.kind());
-    let error = error_chain(fault);
     let id = ambient::current().request_id;
     let id = id.as_deref().unwrap_or_default();
     match fault.kind() {
@@ -155,7 +157,7 @@ fn log(fault: &(dyn Fault + 'static), domain: &str) {
                 error.reason = reason,
                 ?code,
                 request.id = id,
-                error,
+                error = error_chain(fault),
                 "call failed"
             );
         }
@@ -165,17 +167,19 @@ fn log(fault: &(dyn Fault + 'static), domain: &str) {
                 error.reason = reason,
                 ?code,
                 request.id = id,
-                error,
+                error = error_chain(fault),
                 "call failed"
             );
         }
         ErrorKind::Exhausted | ErrorKind::Unauthenticated | ErrorKind::Forbidden => {
+            // Tells what is wrong with a credential, without any part of it; nobody but the log is told.
+            let problem = (fault.kind() == ErrorKind::Unauthenticated).then(|| error_chain(fault));
             tracing::info!(
                 error.domain = domain,
                 error.reason = reason,
                 ?code,
                 request.id = id,
-                error,
+                error = problem,
                 "call refused"
             );
         }
@@ -184,12 +188,13 @@ fn log(fault: &(dyn Fault + 'static), domain: &str) {
         | ErrorKind::AlreadyExists
         | ErrorKind::Precondition
         | ErrorKind::Conflict => {
+            let fields: Vec<_> = fault.violations().iter().map(|wrong| wrong.field.as_str()).collect();
             tracing::debug!(
                 error.domain = domain,
                 error.reason = reason,
                 ?code,
                 request.id = id,
-                error,
+                ?fields,
                 "call refused"
             );
         }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tonic::Code;
 use tracing::Span;
 
-use super::metrics::{CallMetrics, method_name};
+use super::metrics::{CallMetrics, NO_METHOD, method_name};
 use crate::auth::claims::{ORCHESTRATOR, WORKER};
 
 /// What one call carries with it.
@@ -70,12 +70,13 @@ impl Call {
         if is_our_fault(code) {
             self.span.record("otel.status_code", "ERROR");
         }
-        self.metrics.ended(method_name(&self.path), code, took);
+        let method = method_name(&self.path);
+        self.metrics.ended(method, code, took);
         tracing::debug!(
             target: "steward::rpc",
             parent: &self.span,
             service = self.service,
-            method = self.path,
+            method = if method == NO_METHOD { NO_METHOD } else { &self.path },
             caller = &*self.caller,
             request_id = self.ambient.request_id.as_deref().unwrap_or_default(),
             duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
