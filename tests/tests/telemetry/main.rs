@@ -6,9 +6,10 @@ mod common;
 mod sink;
 
 use serde_json::Value;
+use steward_proto::agent::v1::SessionSetup;
 use steward_proto::learning::v1::ReviewState;
 use steward_testkit::{ModelServer, Reply, ScriptedCall, wait_for};
-use steward_tests::person::Ended;
+use steward_tests::person::{Ended, client_tool};
 use steward_tests::stack::PATIENCE;
 use steward_tests::{Shape, Stack, StackOptions, script};
 
@@ -164,13 +165,13 @@ async fn scraped(stack: &Stack) -> String {
             .filter_map(|line| line["fields"]["address"].as_str().map(str::to_owned))
             .last()
             .expect("the address is logged");
-        let page = steward_http().get(format!("http://{address}/metrics"));
+        let page = http().get(format!("http://{address}/metrics"));
         all += &page.send().await.unwrap().text().await.unwrap();
     }
     all
 }
 
-fn steward_http() -> reqwest::Client {
+fn http() -> reqwest::Client {
     steward_runtime::tls::install_provider();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
@@ -184,20 +185,26 @@ async fn nothing_that_is_said_or_secret_leaves_with_telemetry(shape: Shape) {
     const SECRET: &str = "ghp_PlantedPlantedPlantedPlantedPlanted1";
     const BEARER: &str = "planted-bearer-that-is-no-token";
     let model = ModelServer::scripted(|request| {
-        if script::asked(request).contains("fail") && !script::is_review(request) {
-            // Providers repeat what they were sent.
-            return Reply::failure(
-                400,
-                "invalid_request_error",
-                &format!("bad key {KEY}: {}", script::asked(request)),
-            );
+        let asked = script::asked(request);
+        // Providers repeat what they were sent.
+        let repeated = format!("bad key {KEY}: {asked}");
+        match asked.split_whitespace().next() {
+            _ if script::is_review(request) => script::learner(request),
+            Some("refuse") => Reply::failure(400, "invalid_request_error", &repeated),
+            Some("overload") => Reply::failure(503, "server_error", &repeated),
+            Some("garble") => Reply::events([format!("{{\"error\": \"{repeated}"), repeated]),
+            Some("misuse") if script::since_user(request).is_empty() => Reply::calls([
+                ScriptedCall::new("a", "memory", format!("{{\"action\": \"{asked}\"}}")),
+                ScriptedCall::new("b", &format!("no-{SAID}"), "{}"),
+            ]),
+            _ => script::learner(request),
         }
-        script::learner(request)
     })
     .await;
     let sink = Sink::start().await;
     let options = watched(&model, &sink)
         .set("AGENT__MODEL__API_KEY", KEY)
+        .set("AGENT__MODEL__RETRY_BASE_MS", 1)
         .env("STEWARD_LOG", "info,steward=trace");
     let stack = Stack::start("redaction", shape, options);
     let owner = stack.owner().await;
@@ -209,8 +216,14 @@ async fn nothing_that_is_said_or_secret_leaves_with_telemetry(shape: Shape) {
     owner.remember(&format!("the key is {SECRET}")).await.unwrap_err();
     owner.search(SAID).await;
     owner.view_skill(SAID).await.unwrap_err();
-    let failed = owner.say(&session, &format!("fail with {SAID} {SECRET}")).await;
-    assert!(matches!(failed.ended, Ended::Failed(_)));
+    owner.create_skill(SAID, SAID).await.unwrap_err();
+    owner.session_with(setup_that_is_wrong(SAID)).await.unwrap_err();
+    for how in ["refuse", "overload", "garble"] {
+        let failed = owner.say(&session, &format!("{how} {SAID} {SECRET}")).await;
+        assert!(matches!(failed.ended, Ended::Failed(_)), "{how}");
+    }
+    let misused = owner.say(&session, &format!("misuse {SAID} {SECRET}")).await;
+    assert!(matches!(misused.ended, Ended::Completed(_)));
     stack
         .client(BEARER)
         .access
@@ -221,7 +234,7 @@ async fn nothing_that_is_said_or_secret_leaves_with_telemetry(shape: Shape) {
     wait_for("the spans and counts of it", PATIENCE, || async {
         let spans = sink.spans();
         let turns = spans.iter().filter(|span| span.name == "turn").count();
-        turns >= 2
+        turns >= 5
             && spans.iter().any(|span| span.name == APPLY)
             && sink.metrics().contains(&"steward.turns".to_owned())
     })
@@ -236,6 +249,14 @@ async fn nothing_that_is_said_or_secret_leaves_with_telemetry(shape: Shape) {
         }
     }
     sink.stop().await;
+}
+
+/// Two client tools of one name.
+fn setup_that_is_wrong(name: &str) -> SessionSetup {
+    SessionSetup {
+        client_tools: vec![client_tool(name), client_tool(name)],
+        ..SessionSetup::default()
+    }
 }
 
 fn around(text: &str, at: usize) -> String {
