@@ -7,7 +7,6 @@
 //! that stands in a web page can be carried into memory or a skill in any wording (`L-6`).
 
 mod data;
-mod dispatch;
 mod evidence;
 mod hide;
 mod policy;
@@ -17,14 +16,13 @@ mod spans;
 mod verdict;
 
 pub use data::{MemoryLine, SkillLine};
-pub use dispatch::{ReviewDispatch, ReviewTools, ToolRun};
 pub use evidence::{Basis, Evidence};
 pub use hide::hide_output;
 pub use policy::{Admission, MAX_WRITES, Refusal, ReviewPolicy};
 pub use request::{ReviewInput, ReviewMode, ReviewModel, ReviewRequest, build, review_settings};
 pub use rubric::{AUTHORING_STANDARD, Kinds, Rubric, rubric};
 pub use spans::{ReviewMessage, SpanRef, SpanTable};
-pub use verdict::{SkillLabel, UsedSkill, Verdict, WriteNote, parse_verdict, summary};
+pub use verdict::{SkillLabel, UsedSkill, Verdict, parse_verdict};
 
 #[cfg(test)]
 mod tests;

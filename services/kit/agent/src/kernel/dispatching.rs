@@ -55,7 +55,8 @@ pub(super) fn prepare(table: &ToolTable, index: usize, call: ToolCall, finish: F
             plan: Plan::Answer(ResultKind::Unknown, text),
         };
     };
-    match judge(&call.arguments, table.requires_arguments(&name)) {
+    let cut = finish == FinishReason::Length;
+    match judge(&call.arguments, cut || table.requires_arguments(&name)) {
         Arguments::Usable { text, value } => Prepared {
             index,
             stored: ToolCall {
@@ -66,12 +67,12 @@ pub(super) fn prepare(table: &ToolTable, index: usize, call: ToolCall, finish: F
             plan: Plan::Run(value),
         },
         Arguments::Unusable { text } => {
-            let problem = if finish == FinishReason::Length {
+            let problem = if cut {
                 "Your output was cut off at its length limit in the middle of this call. Nothing was run. \
                  Make the call again in smaller parts."
             } else {
-                "The arguments of this call are not one JSON object, perhaps because your output was cut off. \
-                 Nothing was run. Write the call again."
+                "The arguments of this call are not one JSON object in which each name stands once, perhaps because your \
+                 output was cut off. Nothing was run. Write the call again."
             };
             let plan = Plan::Answer(ResultKind::Malformed, problem.to_owned());
             Prepared {

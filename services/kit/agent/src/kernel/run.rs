@@ -86,6 +86,8 @@ impl<'a> Run<'a> {
     async fn take_up_open_calls(&mut self) -> Result<Option<Outcome>, KernelError> {
         let open = open_calls(&self.conversation.messages);
         if open.is_empty() {
+            // They answer nothing any more. A later call that a provider gives an old id must not meet them.
+            self.conversation.known_results.clear();
             return Ok(None);
         }
         let table = ToolTable::read(&self.conversation.tools_json)?;

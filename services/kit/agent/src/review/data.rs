@@ -3,6 +3,8 @@
 use super::rubric::{AUTHORING_STANDARD, Kinds};
 use super::spans::{SpanTable, label};
 
+const TAG: &str = "review_data";
+
 /// One present memory entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLine {
@@ -38,7 +40,7 @@ pub(super) fn render(kinds: Kinds, spans: &SpanTable, memory: &[MemoryLine], ski
                 "{} {} \"{}\"",
                 span.id,
                 one_line(&label(&span.origin)),
-                one_line(&span.opening)
+                one_line(&span.opening).replace('"', "\\\"")
             )
         };
         lines.push(line);
@@ -72,11 +74,22 @@ fn skill_line(skill: &SkillLine) -> String {
     line
 }
 
-/// Data stays on its line and inside its block.
+/// Data stays on its line and inside its block: it cannot write the block's tag, in whatever spelling.
 fn one_line(text: &str) -> String {
-    let line: Vec<&str> = text
+    let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())
         .collect();
-    line.join(" ").replace("review_data>", "review_data\\>")
+    let line = words.join(" ");
+    // Same offsets as in the line: only ASCII letters change.
+    let lower = line.to_ascii_lowercase();
+    let (mut safe, mut from) = (String::with_capacity(line.len()), 0);
+    for (at, _) in lower.match_indices(TAG) {
+        let middle = at + "review".len();
+        safe.push_str(&line[from..middle]);
+        safe.push('\\');
+        from = middle;
+    }
+    safe.push_str(&line[from..]);
+    safe
 }

@@ -4,7 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use steward_base::{Integrity, SpanOrigin};
 
+use crate::digest::cut;
+
 use super::spans::{SpanRef, SpanTable};
+
+/// Characters of an id that a refusal repeats.
+const SHOWN_ID: usize = 40;
 
 /// The grade of a write's evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +40,10 @@ pub struct Evidence {
 /// The refusal to give to the model.
 pub(super) fn check(arguments: &Map<String, Value>, table: &SpanTable) -> Result<Evidence, String> {
     let cited: Vec<&str> = match arguments.get("evidence") {
-        Some(Value::Array(ids)) => ids.iter().filter_map(Value::as_str).map(str::trim).collect(),
+        Some(Value::Array(ids)) if ids.iter().all(Value::is_string) => {
+            ids.iter().filter_map(Value::as_str).map(str::trim).collect()
+        }
+        Some(Value::Array(_)) => return Err(refusal("its evidence must be a list of span ids and nothing else")),
         _ => Vec::new(),
     };
     if cited.is_empty() {
@@ -43,11 +51,11 @@ pub(super) fn check(arguments: &Map<String, Value>, table: &SpanTable) -> Result
             "it cites no span; give the ids of the spans it rests on as evidence",
         ));
     }
-    let unknown: Vec<&str> = cited
+    let unknown: Vec<String> = cited
         .iter()
-        .copied()
         .filter(|id| table.get(id).is_none())
         .take(10)
+        .map(|id| cut(id, SHOWN_ID))
         .collect();
     if !unknown.is_empty() {
         return Err(refusal(&format!(

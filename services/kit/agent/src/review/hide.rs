@@ -1,7 +1,7 @@
 //! A conversation without what came from outside (`R-3`).
 //!
-//! Hidden are: spans below integrity 2, wherever they stand (search results too), and from the first of them on everything
-//! that the assistant said or called and what those calls returned, since any of it may carry the outside text on. What a
+//! Hidden are: spans below integrity 2, wherever they stand (search results too), what was sent with a person's words and
+//! not said by them (attachments), and from the first of them on everything that the assistant said or called and what those calls returned, since any of it may carry the outside text on. What a
 //! person typed stays visible. A row of hidden assistant steps becomes one placeholder, so that not even their number shows.
 
 use steward_base::{Integrity, Span, SpanOrigin};
@@ -114,7 +114,7 @@ impl Hiding {
 pub fn hide_output(output: ToolOutput) -> ToolOutput {
     let unknown = SpanOrigin::Tool("unknown".to_owned());
     let covering = cover(&output.content, &output.spans, &unknown, Integrity::UnknownTool);
-    if output.content.is_empty() || !covering.iter().any(is_hidden) {
+    if (output.content.is_empty() && output.spans.is_empty()) || !covering.iter().any(is_hidden) {
         return output;
     }
     let (mut content, mut spans) = (String::new(), Vec::new());
@@ -143,8 +143,7 @@ enum Part<'a> {
     Hidden(Span),
 }
 
-/// Cuts a text into what is shown and rows of what is not. A label that cuts through a character is no label: its text
-/// stays hidden.
+/// Cuts a text into what is shown and rows of what is not.
 fn parts(text: &str, spans: Vec<Span>) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for span in spans {

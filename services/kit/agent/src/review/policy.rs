@@ -1,7 +1,7 @@
 //! Which calls of a review are let through (`R-4`). The tool list on the wire is the parent's; this is where it is
 //! narrowed.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::kernel::CallRequest;
 
@@ -9,7 +9,7 @@ use super::evidence::{Basis, Evidence, check, refusal};
 use super::rubric::Kinds;
 use super::spans::SpanTable;
 
-/// Writes that one review may make.
+/// Writes that one review may make. Each operation of a batch is one.
 pub const MAX_WRITES: u32 = 3;
 
 /// What a call is let through as.
@@ -17,8 +17,8 @@ pub const MAX_WRITES: u32 = 3;
 pub enum Admission {
     /// It reads.
     Read,
-    /// It writes, on this evidence; it has taken one of the review's writes. [`ReviewPolicy::refund`] gives it back when
-    /// the store refuses it.
+    /// It writes, on this evidence; it has taken its share of the review's writes. [`ReviewPolicy::refund`] gives it back
+    /// when the store refuses it.
     Write(Evidence),
 }
 
@@ -46,7 +46,14 @@ pub struct ReviewPolicy {
     kinds: Kinds,
     memory_on: bool,
     spans: SpanTable,
-    writes: AtomicU32,
+    writes: Mutex<Writes>,
+}
+
+#[derive(Debug, Default)]
+struct Writes {
+    taken: u32,
+    /// How many of them the last admitted call took.
+    last: u32,
 }
 
 impl ReviewPolicy {
@@ -56,7 +63,7 @@ impl ReviewPolicy {
             kinds,
             memory_on,
             spans,
-            writes: AtomicU32::new(0),
+            writes: Mutex::default(),
         }
     }
 
@@ -77,11 +84,16 @@ impl ReviewPolicy {
         }
     }
 
-    /// Gives a write back that the store refused.
+    /// Gives back what the last admitted write has taken, once. Writes of a review are run one after the other, so it is
+    /// the one that the store refused.
     pub fn refund(&self) {
-        // Never below zero, whatever the caller does.
-        let less = |count: u32| count.checked_sub(1);
-        let _ = self.writes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+        let mut writes = self.writes();
+        writes.taken -= writes.last;
+        writes.last = 0;
+    }
+
+    fn writes(&self) -> MutexGuard<'_, Writes> {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn permitted(&self) -> &'static str {
@@ -99,17 +111,27 @@ impl ReviewPolicy {
                 "what was seen once may only be kept as a dated observation in a file under references/ of a skill";
             return Err(Refusal::NotAccepted(refusal(why)));
         }
-        let more = |count: u32| (count < MAX_WRITES).then_some(count + 1);
-        if self
-            .writes
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
-            .is_err()
-        {
+        let mut writes = self.writes();
+        let (wanted, left) = (size(call), MAX_WRITES.saturating_sub(writes.taken));
+        if left == 0 {
             let why = "this review has made its three writes; finish with the JSON object";
             return Err(Refusal::NotAccepted(refusal(why)));
         }
+        if wanted > left {
+            let why = format!("each operation of a batch is a write, and {left} of this review's three are left");
+            return Err(Refusal::NotAccepted(refusal(&why)));
+        }
+        writes.taken += wanted;
+        writes.last = wanted;
         Ok(Admission::Write(evidence))
     }
+}
+
+/// How many writes a call is.
+fn size(call: &CallRequest) -> u32 {
+    let operations = call.arguments.get("operations").and_then(serde_json::Value::as_array);
+    let count = operations.map_or(1, |operations| operations.len().max(1));
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// A support file under `references/`.

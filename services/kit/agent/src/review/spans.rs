@@ -113,32 +113,72 @@ pub(super) fn effective_spans(message: &ReviewMessage) -> Vec<Span> {
 }
 
 /// `spans` in order, without overlaps, and with fillers where they leave something out.
+///
+/// Whatever is wrong with a label counts against the text: where labels overlap the lowest holds, and a label that cuts
+/// through a character is worth no more than a tool that nobody knows. A label of low standing without any words is kept
+/// as a mark of no length: it speaks of words that were sent and not said, such as an attachment's.
 pub(super) fn cover(text: &str, spans: &[Span], origin: &SpanOrigin, integrity: Integrity) -> Vec<Span> {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    let filler = |start: u32, end: u32| Span {
-        start,
-        end,
-        origin: origin.clone(),
-        integrity,
-    };
-    let mut labelled: Vec<&Span> = spans.iter().filter(|span| span.start < span.end.min(length)).collect();
-    labelled.sort_by_key(|span| (span.start, span.end));
-    let (mut covering, mut at) = (Vec::new(), 0);
-    for span in labelled {
-        if span.start > at {
-            covering.push(filler(at, span.start));
-        }
-        if span.end > at {
+    let (mut labels, mut marks): (Vec<&Span>, Vec<&Span>) =
+        spans.iter().partition(|span| span.start < span.end.min(length));
+    labels.sort_by_key(|span| (span.start, span.end));
+    marks.retain(|span| span.integrity < THRESHOLD);
+    marks.sort_by_key(|span| span.start);
+    let ends = labels.iter().flat_map(|span| [span.start, span.end.min(length)]);
+    let mut cuts: Vec<u32> = ends
+        .chain(marks.iter().map(|span| span.start.min(length)))
+        .chain([0, length])
+        .collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+
+    let mut marks = marks.into_iter().peekable();
+    let mut covering: Vec<Span> = Vec::new();
+    // The label that the last span was made from, so that its pieces come together again.
+    let mut last: Option<Option<usize>> = None;
+    for (index, start) in cuts.iter().copied().enumerate() {
+        while let Some(mark) = marks.next_if(|mark| mark.start.min(length) == start) {
             covering.push(Span {
-                start: span.start.max(at),
-                end: span.end.min(length),
-                ..span.clone()
+                start,
+                end: start,
+                ..mark.clone()
             });
-            at = span.end.min(length);
+            last = None;
         }
+        let Some(end) = cuts.get(index + 1).copied() else { break };
+        let holding = labels
+            .iter()
+            .enumerate()
+            .filter(|(_, span)| span.start <= start && span.end >= end);
+        let label = holding.min_by_key(|(_, span)| span.integrity).map(|(at, _)| at);
+        match covering.last_mut() {
+            Some(piece) if last == Some(label) => piece.end = end,
+            _ => covering.push(Span {
+                start,
+                end,
+                origin: label
+                    .and_then(|at| labels.get(at))
+                    .map_or(origin, |span| &span.origin)
+                    .clone(),
+                integrity: label
+                    .and_then(|at| labels.get(at))
+                    .map_or(integrity, |span| span.integrity),
+            }),
+        }
+        last = Some(label);
     }
-    if at < length || covering.is_empty() {
-        covering.push(filler(at, length));
+    if covering.is_empty() {
+        covering.push(Span {
+            start: 0,
+            end: 0,
+            origin: origin.clone(),
+            integrity,
+        });
+    }
+    for span in &mut covering {
+        if text_of(text, span).is_none() {
+            span.integrity = span.integrity.min(Integrity::UnknownTool);
+        }
     }
     covering
 }

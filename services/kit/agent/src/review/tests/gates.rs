@@ -1,15 +1,12 @@
 //! What a review may call, on what evidence, and how often.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use async_trait::async_trait;
 use serde_json::json;
-use steward_base::{Integrity, SpanOrigin};
+use steward_base::Integrity;
 use steward_model::ToolCall;
 
 use super::super::*;
 use super::{built, outside};
-use crate::kernel::{CallRequest, Dispatch, Dispatched, PortError, ToolOutput};
+use crate::kernel::CallRequest;
 
 fn call(name: &str, arguments: serde_json::Value) -> CallRequest {
     let serde_json::Value::Object(arguments) = arguments else {
@@ -143,67 +140,85 @@ fn the_tools_that_the_frame_names_are_the_ones_that_are_let_through() {
     }
 }
 
-/// Tools that note what reaches them; an add of `same` changes nothing.
-#[derive(Default)]
-struct Noting(Mutex<Vec<String>>);
-
-#[async_trait]
-impl ReviewTools for Noting {
-    async fn run(&self, call: &CallRequest, evidence: Option<&Evidence>) -> Result<ToolRun, PortError> {
-        let graded = evidence.map(|evidence| evidence.basis);
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(format!("{} {graded:?}", call.call.name));
-        let origin = SpanOrigin::External("page".to_owned());
-        if call.call.name == "session_search" {
-            return Ok(ToolRun {
-                output: ToolOutput::of("an old page", origin, Integrity::External),
-                note: None,
-            });
-        }
-        let same = call.arguments.get("content").is_some_and(|content| content == "same");
-        let output = ToolOutput::of("done", SpanOrigin::System, Integrity::Workspace);
-        let note = (!same).then(|| WriteNote::Memory {
-            target: "notes".to_owned(),
-        });
-        Ok(ToolRun { output, note })
-    }
+fn batch(operations: usize) -> CallRequest {
+    let operations = vec![json!({"action": "add", "content": "x"}); operations];
+    call(
+        "memory",
+        json!({"action": "batch", "target": "notes", "operations": operations, "evidence": ["s1"], "basis": "stated"}),
+    )
 }
 
-#[tokio::test]
-async fn the_dispatch_runs_what_is_admitted_and_notes_what_was_written() {
-    let tools = Arc::new(Noting::default());
-    let dispatch = ReviewDispatch::new(policy(Kinds::Both), Arc::clone(&tools) as Arc<dyn ReviewTools>);
-    let add = |content: &str| {
-        call(
-            "memory",
-            json!({"content": content, "evidence": ["s1"], "basis": "stated"}),
-        )
-    };
-    for content in ["same", "same", "same", "one", "two", "three"] {
-        let Ok(Dispatched::Done(output)) = dispatch.dispatch(&add(content)).await else {
-            panic!("{content}")
-        };
-        assert!(!output.is_error, "{content}");
-    }
-    let Ok(Dispatched::Done(fourth)) = dispatch.dispatch(&add("four")).await else {
-        panic!("a refusal")
-    };
-    assert!(fourth.is_error && fourth.content.contains("three writes"));
-    let Ok(Dispatched::Denied(_)) = dispatch.dispatch(&call("shell", json!({}))).await else {
-        panic!("denied")
-    };
-    let search = dispatch.dispatch(&call("session_search", json!({}))).await;
-    let Ok(Dispatched::Done(found)) = search else {
-        panic!("found")
-    };
-    assert_eq!(found.content, "[hidden: text from outside]");
-    assert_eq!(dispatch.notes().len(), 3);
-    assert_eq!(tools.0.lock().unwrap_or_else(PoisonError::into_inner).len(), 7);
-    assert_eq!(
-        dispatch.lane(&add("x")),
-        dispatch.lane(&call("skill_manage", json!({})))
+/// `R-4`: three writes, however they are wrapped.
+#[test]
+fn each_operation_of_a_batch_is_a_write_and_a_refused_batch_gives_all_of_them_back() {
+    let policy = policy(Kinds::Both);
+    assert!(
+        policy
+            .admit(&batch(4))
+            .expect_err("four")
+            .text()
+            .contains("3 of this")
     );
-    assert_eq!(dispatch.lane(&call("skill_view", json!({}))), None);
+    assert!(policy.admit(&batch(2)).is_ok());
+    assert!(
+        policy
+            .admit(&batch(2))
+            .expect_err("four in all")
+            .text()
+            .contains("1 of this")
+    );
+    policy.refund();
+    policy.refund();
+    assert!(policy.admit(&batch(3)).is_ok(), "both came back, and only once");
+    assert!(
+        policy
+            .admit(&batch(1))
+            .expect_err("the fourth")
+            .text()
+            .contains("three writes")
+    );
+    policy.refund();
+    assert!(policy.admit(&batch(0)).is_ok() && policy.admit(&batch(2)).is_ok());
+}
+
+/// `R-7`: evidence is the ids of the list, not what resembles them.
+#[test]
+fn ids_of_other_kinds_are_no_evidence() {
+    let policy = policy(Kinds::Both);
+    let cite = |evidence: serde_json::Value| {
+        policy
+            .admit(&call(
+                "memory",
+                json!({"action": "add", "evidence": evidence, "basis": "stated"}),
+            ))
+            .map(|_| policy.refund())
+            .map_err(|refusal| refusal.text().to_owned())
+    };
+    assert_eq!(cite(json!([" s1 "])), Ok(()), "blanks around an id mean nothing");
+    for stranger in [
+        "S1",
+        "s01",
+        "s1.0",
+        "1",
+        "m1",
+        "c1",
+        "",
+        "s-1",
+        "s1,s3",
+        "teams/t/sessions/s1",
+    ] {
+        let refusal = cite(json!(["s1", stranger])).expect_err(stranger);
+        assert!(refusal.contains("not in the list"), "{stranger}: {refusal}");
+    }
+    for mixed in [
+        json!(["s1", 1]),
+        json!(["s1", ["s3"]]),
+        json!([null]),
+        json!({"s1": true}),
+    ] {
+        let refusal = cite(mixed).expect_err("no list of ids");
+        assert!(refusal.starts_with("Refused"), "{refusal}");
+    }
+    let long = cite(json!(["x".repeat(100_000)])).expect_err("unknown");
+    assert!(long.len() < 200, "a refusal stays short");
 }
