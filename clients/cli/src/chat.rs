@@ -2,6 +2,7 @@
 //! first; after a turn, one line says what the reviewer kept.
 
 mod approve;
+mod command;
 mod tools;
 mod turn;
 mod watch;
@@ -17,6 +18,7 @@ use steward_proto::agent::v1 as pb;
 use crate::connect::{Session, request_id};
 use crate::output::{Output, SIDE, printable, short};
 use approve::Approval;
+use command::{Command, HELP};
 
 /// Arguments of `steward chat`.
 #[derive(Debug, Args)]
@@ -65,7 +67,7 @@ pub async fn run(arguments: Arguments, session: &Session, output: &mut Output) -
     }
     if !output.is_json() {
         output.line(&format!(
-            "{SIDE}session {} · Ctrl-D ends{SIDE:#}",
+            "{SIDE}session {} · /help · Ctrl-D ends{SIDE:#}",
             short(&conversation.name)
         ));
     }
@@ -86,6 +88,15 @@ async fn talk(conversation: &mut turn::Conversation, output: &mut Output) -> any
         editor = returned;
         match line {
             Ok(line) if line.trim().is_empty() => {}
+            Ok(line) if let Some(command) = Command::parse(&line) => match command {
+                Command::Exit => return Ok(()),
+                Command::Help => output.line(HELP),
+                Command::Session => output.line(&format!(
+                    "{}\nsteward chat --session {}",
+                    conversation.name,
+                    short(&conversation.name)
+                )),
+            },
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
                 match conversation.say(&line, output).await {

@@ -84,14 +84,24 @@ async fn messages(name: &str, session: &Session, output: &mut Output) -> anyhow:
         page_size: 0,
         page_token: String::new(),
     };
+    // People read page by page; programs get one document.
+    let mut whole = pb::ListSessionMessagesResponse::default();
     loop {
-        let page = session.client.sessions.list_session_messages(request.clone()).await?;
-        output.answer(&page, show_messages)?;
-        if page.next_page_token.is_empty() {
-            return Ok(());
+        let mut page = session.client.sessions.list_session_messages(request.clone()).await?;
+        request.page_token = std::mem::take(&mut page.next_page_token);
+        if output.is_json() {
+            whole.messages.append(&mut page.messages);
+        } else {
+            show_messages(output, &page);
         }
-        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
+            break;
+        }
     }
+    if output.is_json() {
+        output.answer(&whole, |_, _| {})?;
+    }
+    Ok(())
 }
 
 fn show_list(output: &mut Output, answer: &pb::ListSessionsResponse) {
