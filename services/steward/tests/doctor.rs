@@ -138,6 +138,20 @@ async fn each_kind_of_damage_is_named_and_hides_no_other() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_data_folder_is_a_problem_only_where_a_folder_in_it_is_open_too() {
+    let mut installation = Installation::start(None).await;
+    installation.stop().await;
+    let data = installation.data();
+    let open = |path: &Path| std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    open(Path::new(&data));
+    assert_eq!(offline(&data).await.json()["healthy"], true);
+    open(&Path::new(&data).join("memory"));
+    let report = offline(&data).await.json();
+    assert_eq!(problems(&report).len(), 1, "{report:#}");
+    assert_eq!(problems(&report)[0]["hint"], format!("chmod 700 {data}"));
+}
+
 /// Spoils the pages of a database behind its first one.
 fn overwrite(path: &Path) {
     let mut file = OpenOptions::new().read(true).write(true).open(path).unwrap();

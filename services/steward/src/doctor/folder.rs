@@ -43,11 +43,17 @@ pub(super) fn examine(data_dir: &Path, now: Timestamp, report: &mut Report) -> b
         );
         return false;
     }
-    if is_open(&metadata) {
-        let detail = format!("others may enter (mode {:o})", metadata.permissions().mode() & 0o777);
-        report.problem(AREA, subject, detail, &format!("chmod 700 {}", data_dir.display()));
-    } else {
-        report.ok(AREA, subject, "private");
+    // What lies in a folder that others may enter is safe where its own folders are private.
+    let wide: Vec<_> = folders(data_dir)
+        .into_iter()
+        .filter(|folder| is_open_at(folder))
+        .collect();
+    match wide.first() {
+        Some(folder) if is_open(&metadata) => {
+            let detail = format!("others may enter {} in it", folder.display());
+            report.problem(AREA, subject, detail, &format!("chmod 700 {}", data_dir.display()));
+        }
+        _ => report.ok(AREA, subject, "private"),
     }
     for secret in SECRETS.into_iter().map(|name| data_dir.join(name)) {
         examine_secret(&secret, report);
@@ -60,10 +66,19 @@ fn is_open(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & 0o077 != 0
 }
 
+fn is_open_at(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| is_open(&metadata))
+}
+
+/// The services' folders that are there.
+fn folders(data_dir: &Path) -> Vec<PathBuf> {
+    let folders = ["agent", "recall", "memory", "skills", "learning"].map(|name| data_dir.join(name));
+    folders.into_iter().filter(|folder| folder.is_dir()).collect()
+}
+
 fn examine_secret(path: &Path, report: &mut Report) {
-    let open = |path: &Path| fs::metadata(path).is_ok_and(|metadata| is_open(&metadata));
     let mut wide: Vec<PathBuf> = Vec::new();
-    if open(path) {
+    if is_open_at(path) {
         wide.push(path.to_owned());
     }
     // Of a folder of keys the files count; the public halves may be read by anyone.
@@ -73,7 +88,7 @@ fn examine_secret(path: &Path, report: &mut Report) {
             .flatten()
             .flatten()
             .map(|entry| entry.path());
-        wide.extend(files.filter(|file| file.is_file() && open(file)));
+        wide.extend(files.filter(|file| file.is_file() && is_open_at(file)));
     }
     for path in wide {
         let hint = format!("chmod go-rwx {}", path.display());
