@@ -3,6 +3,9 @@
 //! [`decide`] is pure: a store loads what is there inside its transaction, asks, and writes what it is told. So the
 //! rules are the same for every store, and a store only has to be a transaction.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

@@ -232,7 +232,7 @@ impl World {
     }
 
     /// A chat in which the person says these things.
-    pub async fn chat(&self, id: &str, texts: &[&str]) {
+    async fn chat(&self, id: &str, texts: &[&str]) {
         self.create(id).await;
         self.say(id, texts.iter().map(|text| said(text)).collect()).await;
     }

@@ -87,6 +87,10 @@ impl Teams {
         if let Some(sqlite) = open.as_ref() {
             return Ok(Some(Arc::clone(sqlite)));
         }
+        // Known, but closed since, or never opened because that failed.
+        if missing == Missing::Leave && !exists(&path).await? {
+            return Ok(None);
+        }
         let options = SqliteOptions {
             migrator: &MIGRATIONS,
             readers: READERS,

@@ -97,6 +97,10 @@ async fn open_files_are_bounded_however_many_teams_there_are() {
         "{} descriptors, {before} before",
         descriptors()
     );
+    store.close().await;
+    drop(store);
+    let store = SqliteSessionStore::open(folder.path().to_owned(), 3).await.unwrap();
+    assert!(store.teams.open_count() <= 3);
     for number in 0..TEAMS {
         let found = store
             .hits(&hits_for(&format!("team{number}"), "merganser"))
