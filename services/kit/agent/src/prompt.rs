@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub use context_file::{CONTEXT_FILE_LIMIT, ContextFile, ContextText, cut_to_limit};
 pub use guidance::static_text_hash;
 
+use context_file::one_line;
 use guidance::blocks_for;
 
 /// What the prompt is made of. Empty and absent mean the same: the part is left out.
@@ -74,7 +75,8 @@ fn stable_tier(inputs: &PromptInputs<'_>) -> String {
     parts.extend(present(inputs.model_guidance).map(str::to_owned));
     parts.extend(present(inputs.platform_hint).map(str::to_owned));
     if !inputs.environment.is_empty() {
-        parts.push(format!("# Where your tools run\n{}", inputs.environment.join("\n")));
+        let facts: Vec<String> = inputs.environment.iter().copied().map(one_line).collect();
+        parts.push(format!("# Where your tools run\n{}", facts.join("\n")));
     }
     join(&parts)
 }

@@ -1,10 +1,11 @@
 //! The loop against a scripted model over real HTTP, a transcript in memory and tools that are counted.
 
+mod random_runs;
 mod rig;
 
 use steward_base::{ErrorKind, Fault};
 use steward_model::prefix::extends_all;
-use steward_model::{Message, ModelError};
+use steward_model::{Message, ModelError, ToolCall};
 use steward_testkit::{PATIENCE, Reply, ScriptedCall, wait_for};
 
 use super::*;
@@ -212,6 +213,35 @@ async fn a_history_with_open_calls_is_taken_up_under_the_same_keys() {
     assert!(keys.contains(&"s/t/0/1".to_owned()));
     assert_eq!(ended.messages, first.messages);
     assert_eq!(ended.progress.iterations, first.progress.iterations);
+}
+
+/// `T-11`: a result belongs to the call that it was given for, not to a later one of the same id.
+#[tokio::test]
+async fn a_known_result_that_answers_nothing_does_not_answer_a_later_call() {
+    let rig = Rig::with([calls(&[("call_0", "look", "{}")]), Reply::text("ok")]).await;
+    let old = ToolCall {
+        id: "call_0".to_owned(),
+        name: "look".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    let late = Conversation {
+        known_results: vec![ToolResult::ours(&old, ResultKind::Done, "from another call")],
+        ..conversation("go")
+    };
+    assert_eq!(final_text(&rig.run(late).await), "ok");
+    assert_eq!(rig.dispatched(), ["s/t/0/0"]);
+}
+
+/// `D-36`: an answer that was cut before the arguments is not a call without any.
+#[tokio::test]
+async fn a_call_that_was_cut_before_its_arguments_is_not_run() {
+    let rig = Rig::with([calls(&[("a", "look", "")]).finish("length"), Reply::text("ok")]).await;
+    let ended = rig.run(conversation("go")).await;
+    assert!(rig.dispatched().is_empty());
+    assert!(ended.messages[2].content().contains("cut off at its length limit"));
+    let whole = Rig::with([calls(&[("a", "look", "")]), Reply::text("ok")]).await;
+    whole.run(conversation("go")).await;
+    assert_eq!(whole.dispatched(), ["s/t/0/0"]);
 }
 
 #[tokio::test]

@@ -3,6 +3,9 @@
 /// Most characters of one context file that are shown.
 pub const CONTEXT_FILE_LIMIT: usize = 20_000;
 
+/// Most characters of a name or of another fact in one line.
+const NAME_LIMIT: usize = 300;
+
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextFile<'a> {
@@ -23,21 +26,26 @@ pub enum ContextText<'a> {
 
 impl ContextFile<'_> {
     pub(super) fn render(&self) -> String {
+        let name = one_line(self.name);
         match self.text {
-            ContextText::Clean(text) => {
-                format!(
-                    "## {}\n\n{}",
-                    self.name,
-                    cut_to_limit(text, self.name, CONTEXT_FILE_LIMIT)
-                )
-            }
+            ContextText::Clean(text) => format!("## {name}\n\n{}", cut_to_limit(text, &name, CONTEXT_FILE_LIMIT)),
             ContextText::Blocked(finding) => {
-                format!(
-                    "## {}\n\n[BLOCKED: {} was left out, finding: {finding}]",
-                    self.name, self.name
-                )
+                format!("## {name}\n\n[BLOCKED: {name} was left out, finding: {finding}]")
             }
         }
+    }
+}
+
+/// What the client reports beside texts, such as a path, was not scanned: it gets one line and no more of it.
+pub(super) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text
+        .split(|character: char| character.is_whitespace() || character.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(NAME_LIMIT) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
     }
 }
 

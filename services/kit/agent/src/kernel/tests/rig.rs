@@ -27,7 +27,7 @@ pub(super) enum Stored {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the lease is gone")]
-struct LeaseLost;
+pub(super) struct LeaseLost;
 
 impl Fault for LeaseLost {
     fn kind(&self) -> ErrorKind {

@@ -152,13 +152,7 @@ fn batch(operations: usize) -> CallRequest {
 #[test]
 fn each_operation_of_a_batch_is_a_write_and_a_refused_batch_gives_all_of_them_back() {
     let policy = policy(Kinds::Both);
-    assert!(
-        policy
-            .admit(&batch(4))
-            .expect_err("four")
-            .text()
-            .contains("3 of this")
-    );
+    assert!(policy.admit(&batch(4)).expect_err("four").text().contains("3 of this"));
     assert!(policy.admit(&batch(2)).is_ok());
     assert!(
         policy
