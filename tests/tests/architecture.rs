@@ -14,7 +14,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Longest hand-written file, in lines.
 const FILE_HARD: usize = 600;
-/// Longest `main.rs`, in lines.
+/// Longest `src/main.rs`, in lines.
 const MAIN: usize = 40;
 /// Files that may be longer, and why. Empty is the goal.
 const LONGER: &[(&str, &str)] = &[];
@@ -179,7 +179,7 @@ fn files_stay_within_their_budget() {
     let mut over = Vec::new();
     for (name, text) in all_sources() {
         let lines = text.lines().count();
-        let limit = if name.ends_with("/main.rs") { MAIN } else { FILE_HARD };
+        let limit = if name.ends_with("/src/main.rs") { MAIN } else { FILE_HARD };
         let excepted = LONGER.iter().any(|(file, reason)| *file == name && !reason.is_empty());
         if lines > limit && !excepted {
             over.push(format!("{name} has {lines} lines, the limit is {limit}: split it"));
