@@ -107,7 +107,7 @@ impl Edge {
         let answered = ambient::scope(ambient, self.answer(&mut call, request)).instrument(span);
         let response = answered.await;
         if let Some(status) = Status::from_header_map(response.headers()) {
-            call.end(status.code());
+            call.end_with(&status);
         }
         let (mut parts, body) = response.into_parts();
         if let Some(id) = call
@@ -138,6 +138,7 @@ impl Edge {
             rpc.method = name,
             rpc.grpc.status_code = tracing::field::Empty,
             otel.status_code = tracing::field::Empty,
+            error.reason = tracing::field::Empty,
             service = self.owners.of(&path),
             caller.service = tracing::field::Empty,
             request.id = &*id,

@@ -47,7 +47,7 @@ impl EdgeBody {
         let mut trailers = HeaderMap::new();
         // A status of ours always fits into headers; without one the caller sees a broken stream, which is also true.
         let _ = status.add_header(&mut trailers);
-        self.call.end(status.code());
+        self.call.end_with(&status);
         Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }
 
@@ -100,15 +100,17 @@ impl http_body::Body for EdgeBody {
             Poll::Ready(None) => {
                 this.inner = None;
                 // Without trailers nobody said how it went.
-                this.call.end(Code::Unknown);
+                this.call.end(Code::Unknown, None);
             }
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(trailers) = frame.trailers_ref() {
-                    let code = Status::from_header_map(trailers).map_or(Code::Unknown, |status| status.code());
-                    this.call.end(code);
+                    match Status::from_header_map(trailers) {
+                        Some(status) => this.call.end_with(&status),
+                        None => this.call.end(Code::Unknown, None),
+                    }
                 }
             }
-            Poll::Ready(Some(Err(status))) => this.call.end(status.code()),
+            Poll::Ready(Some(Err(status))) => this.call.end_with(status),
             Poll::Pending => {}
         }
         polled

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use steward_base::{Caller, Identity};
 use steward_client::ambient::Ambient;
 use tokio::time::Instant;
-use tonic::Code;
+use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
 use tracing::Span;
 
 use super::metrics::{CallMetrics, NO_METHOD, method_name};
@@ -59,8 +60,16 @@ impl Call {
         }
     }
 
+    /// Notes how the call ended, with the reason that the status names.
+    pub(super) fn end_with(&mut self, status: &Status) {
+        if !self.ended {
+            let info = status.get_details_error_info();
+            self.end(status.code(), info.as_ref().map(|info| info.reason.as_str()));
+        }
+    }
+
     /// Notes how the call ended; the first word counts.
-    pub(super) fn end(&mut self, code: Code) {
+    pub(super) fn end(&mut self, code: Code, reason: Option<&str>) {
         if self.ended {
             return;
         }
@@ -71,7 +80,10 @@ impl Call {
             self.span.record("otel.status_code", "ERROR");
         }
         let method = method_name(&self.path);
-        self.metrics.ended(method, code, took);
+        if let Some(reason) = reason {
+            self.span.record("error.reason", reason);
+        }
+        self.metrics.ended(method, code, reason, took);
         tracing::debug!(
             target: "steward::rpc",
             parent: &self.span,
@@ -89,7 +101,7 @@ impl Call {
 impl Drop for Call {
     /// Dropped without an end: the caller went away.
     fn drop(&mut self) {
-        self.end(Code::Cancelled);
+        self.end(Code::Cancelled, None);
     }
 }
 

@@ -1,4 +1,4 @@
-//! How many calls there are, how they end and how long they take: one histogram, by method and status.
+//! How many calls there are, how they end and how long they take: one histogram, by method, status and reason.
 
 use std::time::Duration;
 
@@ -43,12 +43,16 @@ impl CallMetrics {
         }
     }
 
-    pub(super) fn ended(&self, method: &str, code: Code, took: Duration) {
-        let attributes = [
+    /// `reason` is that of the error contract, a closed list.
+    pub(super) fn ended(&self, method: &str, code: Code, reason: Option<&str>, took: Duration) {
+        let mut attributes = vec![
             KeyValue::new("rpc.system.name", "grpc"),
             KeyValue::new("rpc.method", method.to_owned()),
             KeyValue::new("rpc.response.status_code", word(code)),
         ];
+        if code != Code::Ok {
+            attributes.push(KeyValue::new("error.type", reason.unwrap_or(word(code)).to_owned()));
+        }
         self.duration.record(took.as_secs_f64(), &attributes);
     }
 }

@@ -174,6 +174,14 @@ target_info{service_name="steward"} 1
     }
 
     #[tokio::test]
+    async fn an_address_that_is_taken_stops_the_start() {
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        let error = Page::new(address.clone()).serve(&Tasks::new()).await.unwrap_err();
+        assert!(error.to_string().contains(&address), "{error}");
+    }
+
+    #[tokio::test]
     async fn after_the_end_there_is_nothing_to_show() {
         let (provider, reader) = page();
         assert_eq!(show(State(reader.clone())).await.status(), StatusCode::OK);
