@@ -1,7 +1,7 @@
 //! Credentials by their shape: to keep them out of logs, previews and exports.
 //!
-//! Only shapes that are hardly ever anything else: a false alarm destroys what a person wrote, so a bare word behind
-//! `password` stays.
+//! Only shapes that are hardly ever anything else: a false alarm destroys what a person wrote. So what is assigned to a
+//! `password` counts only if it looks made up or random; a word or a name behind it stays.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -31,7 +31,19 @@ const SHAPES: &[Shape] = &[
     },
     Shape {
         id: "gitlab-token",
-        pattern: r"\bglpat-[A-Za-z0-9_-]{20,}",
+        pattern: r"\bgl(?:pat|dt|rt|cbt|ptt|soat|agent|ft|imt)-[A-Za-z0-9_-]{20,}",
+    },
+    Shape {
+        id: "azure-key",
+        pattern: r"\bAccountKey=[A-Za-z0-9+/]{86}==|\b[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
+    },
+    Shape {
+        id: "cloud-token",
+        pattern: r"\bdo[opr]_v1_[a-f0-9]{64}\b|\bdapi[a-f0-9]{32}\b|\bhvs\.[A-Za-z0-9_-]{24,}|\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b",
+    },
+    Shape {
+        id: "service-token",
+        pattern: r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|\bdckr_pat_[A-Za-z0-9_-]{20,}|\bshp(?:at|ca|ss|pa)_[a-fA-F0-9]{32}\b|\blin_api_[A-Za-z0-9]{32,}\b",
     },
     Shape {
         id: "model-provider-key",
@@ -47,11 +59,11 @@ const SHAPES: &[Shape] = &[
     },
     Shape {
         id: "google-api-key",
-        pattern: r"\bAIza[0-9A-Za-z_-]{35}",
+        pattern: r"\bAIza[0-9A-Za-z_-]{35}|\bGOCSPX-[A-Za-z0-9_-]{28}",
     },
     Shape {
         id: "stripe-key",
-        pattern: r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}\b",
+        pattern: r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}\b|\bwhsec_[A-Za-z0-9+/]{24,}",
     },
     Shape {
         id: "npm-token",
@@ -85,6 +97,11 @@ const SHAPES: &[Shape] = &[
 
 const PRIVATE_KEY: &str = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----";
 
+/// What stands behind the name of a secret; the value is the first group.
+const ASSIGNED: &str = r#"(?i)\b[a-z0-9_-]{0,30}(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s{0,3}(?:=|:|=>|:=)\s{0,3}["'`]?([^\s"'`,;&|]{8,200})"#;
+const ASSIGNED_ID: &str = "assigned-secret";
+
+static VALUE: LazyLock<Regex> = LazyLock::new(|| single(ASSIGNED));
 static ALL: LazyLock<RegexSet> = LazyLock::new(|| set(SHAPES));
 static EACH: LazyLock<Vec<Regex>> = LazyLock::new(|| SHAPES.iter().map(|shape| single(shape.pattern)).collect());
 
@@ -141,7 +158,62 @@ pub fn find(text: &str) -> Vec<Finding> {
         reached = reached.max(finding.end);
         is_new
     });
+    let assigned: Vec<Finding> = assigned(text)
+        .filter(|one| {
+            findings
+                .iter()
+                .all(|known| one.end <= known.start || known.end <= one.start)
+        })
+        .collect();
+    findings.extend(assigned);
+    findings.sort_unstable();
     findings
+}
+
+fn assigned(text: &str) -> impl Iterator<Item = Finding> {
+    let values = VALUE.captures_iter(text).filter_map(|found| found.get(1));
+    values.filter(|value| is_made_up(value.as_str())).map(|value| Finding {
+        start: value.start(),
+        end: value.end(),
+        category: Category::Secret,
+        rule: ASSIGNED_ID,
+        severity: Severity::Medium,
+    })
+}
+
+/// Whether a value is a password or random, rather than a word, an identifier, an expression or a place to fill in.
+fn is_made_up(value: &str) -> bool {
+    const EXPRESSION: [char; 14] = ['$', '<', '>', '{', '}', '(', ')', '[', ']', '*', '.', '\\', '/', ':'];
+    const FILLED_IN: [&str; 7] = [
+        "example",
+        "changeme",
+        "change-me",
+        "your",
+        "xxxx",
+        "placeholder",
+        "redacted",
+    ];
+    let lower = value.to_ascii_lowercase();
+    // Random base64 may hold a slash or two; a path is all words.
+    let expression = value.replace('/', "").contains(EXPRESSION) || (value.contains('/') && value.len() < 24);
+    if expression || !value.is_ascii() || FILLED_IN.iter().any(|word| lower.contains(word)) {
+        return false;
+    }
+    let has = |class: fn(&u8) -> bool| value.bytes().any(|byte| class(&byte));
+    let (small, capital) = (has(u8::is_ascii_lowercase), has(u8::is_ascii_uppercase));
+    if has(|byte| b"!@^~".contains(byte)) {
+        return (small || capital) && has(u8::is_ascii_digit);
+    }
+    let digits: Vec<bool> = value.bytes().map(|byte| byte.is_ascii_digit()).collect();
+    let runs = digits
+        .chunk_by(|one, next| one == next)
+        .filter(|run| run.first() == Some(&true))
+        .count();
+    if small && capital {
+        value.len() >= 16 && runs >= 2
+    } else {
+        (small || capital) && value.len() >= 24 && runs >= 5
+    }
 }
 
 /// The text with each credential replaced by `[REDACTED: kind]`. Borrowed if there is none.
@@ -163,9 +235,13 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// `sk-` begins hyphenated names too; a key has digits and no long run without one.
+/// `sk-` begins hyphenated names too, of small letters and short words; a key has digits, and capitals or a long run.
 fn is_plausible(id: &str, text: &str) -> bool {
-    id != "model-provider-key" || text.bytes().any(|byte| byte.is_ascii_digit())
+    if id != "model-provider-key" {
+        return true;
+    }
+    let long_run = || text.split(['-', '_']).any(|run| run.len() >= 16);
+    text.bytes().any(|byte| byte.is_ascii_digit()) && (text.bytes().any(|byte| byte.is_ascii_uppercase()) || long_run())
 }
 
 /// Up to the end marker; a block that was cut short ends where its base64 ends.
@@ -206,6 +282,20 @@ mod tests {
             ),
             ("google-api-key", format!("AIza{}", &letters[..35])),
             ("stripe-key", format!("sk_live_{}", &letters[..24])),
+            ("stripe-key", format!("whsec_{letters}")),
+            ("google-api-key", format!("GOCSPX-{}", &letters[..28])),
+            ("gitlab-token", format!("glrt-{}", &letters[..20])),
+            ("azure-key", format!("AccountKey={letters}{letters}{}==", &letters[..6])),
+            ("azure-key", format!("abc8Q~{}", &letters[..34])),
+            ("service-token", format!("SG.{}.{letters}abc", &letters[..22])),
+            ("service-token", format!("dckr_pat_{}", &letters[..27])),
+            ("cloud-token", format!("hvs.{letters}")),
+            ("assigned-secret", "DB_PASSWORD=Summer2026!pine".to_owned()),
+            ("assigned-secret", format!("client_secret: {}", &letters[..24])),
+            (
+                "assigned-secret",
+                format!("apiKey => {}", "9f8e7d6c5b4a39281706f5e4d3c2b1a0"),
+            ),
             ("npm-token", format!("npm_{}", &letters[..36])),
             ("pypi-token", format!("pypi-{letters}{letters}")),
             ("hugging-face-token", format!("hf_{}", &letters[..34])),
@@ -259,6 +349,19 @@ mod tests {
             "Authorization: Bearer $TOKEN",
             "the key id is AKIA-something and the header is eyJ",
             "密码在保险库里",
+            "sk-learn-0-24-compatible-estimators-are-here",
+            "password: the one from the vault; secret = see 1Password",
+            "token = process.env.GITHUB_TOKEN_V2 and api_key=os.environ[\"API_KEY_1\"]",
+            "secret: Ed25519SigningKey, token: TokenKind2, password: PasswordFieldMode1",
+            "secret: my-k8s-namespace-prod2-db-credentials",
+            "the secret_name: prod/db/main2/password3/of-the-app",
+            "password=${DB_PASSWORD_2} or password=<your-password-1!> or password=$(pass show db1)",
+            "https://example.com/login?token=abc&page=12&sort=asc",
+            "max_token: 128000 and token_count=1234567890123456",
+            "API_KEY=your-api-key-goes-here-123456789",
+            "PASSWORD=changeme123! in the example file",
+            "access_key: AKIA-something-2",
+            "password: at least 12 characters, 1 digit, 1 sign!",
         ] {
             assert_eq!(find(text), Vec::new(), "{text}");
             assert!(matches!(redact(text), Cow::Borrowed(_)));
@@ -267,7 +370,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_but_the_secret_is_lost(before in "[a-z ]{0,20}", after in "[a-z ]{0,20}", pick in 0_usize..16) {
+        fn nothing_but_the_secret_is_lost(before in "[a-z ]{0,20}", after in "[a-z ]{0,20}", pick in 0..samples().len()) {
             let samples = samples();
             let (kind, sample) = &samples[pick];
             let text = format!("{before}\n{sample}\n{after}");
