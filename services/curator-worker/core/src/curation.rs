@@ -5,6 +5,7 @@
 
 pub mod due;
 pub mod execute;
+pub mod failure;
 pub mod report;
 pub mod transitions;
 

@@ -82,6 +82,8 @@ pub enum Error {
     RequestIdReused {
         /// The id.
         request_id: String,
+        /// The field, as every refusal of a request names it.
+        violations: FieldViolations,
     },
     /// Another claim of the job is newer, or the job is no longer running.
     #[error("claim {fence} of review {review} is stale")]
@@ -121,6 +123,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The request id was used for something else.
+    pub fn request_id_reused(request_id: impl Into<String>) -> Self {
+        Self::RequestIdReused {
+            request_id: request_id.into(),
+            violations: FieldViolations::one("request_id", "was used before with another request"),
+        }
+    }
+
     /// A fault of another service.
     pub fn peer(service: &'static str, source: impl Fault + 'static) -> Self {
         Self::Peer {
@@ -190,7 +200,7 @@ impl Fault for Error {
             }
             Self::RunNotFound { run } | Self::CurationOpen { run } => vec![("run", run.clone())],
             Self::NotUndoable { run, state } => vec![("run", run.clone()), ("state", (*state).to_owned())],
-            Self::RequestIdReused { request_id } => vec![("requestId", request_id.clone())],
+            Self::RequestIdReused { request_id, .. } => vec![("requestId", request_id.clone())],
             Self::StaleFence { fence, current, .. } => {
                 vec![("fence", fence.to_string()), ("current", current.to_string())]
             }
@@ -204,14 +214,13 @@ impl Fault for Error {
 
     fn violations(&self) -> &[FieldViolation] {
         match self {
-            Self::Invalid(violations) => violations.as_slice(),
+            Self::Invalid(violations) | Self::RequestIdReused { violations, .. } => violations.as_slice(),
             Self::ReviewNotFound { .. }
             | Self::NotRetryable { .. }
             | Self::Ended { .. }
             | Self::RunNotFound { .. }
             | Self::CurationOpen { .. }
             | Self::NotUndoable { .. }
-            | Self::RequestIdReused { .. }
             | Self::StaleFence { .. }
             | Self::Store { .. }
             | Self::Peer { .. }

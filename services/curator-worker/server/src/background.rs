@@ -1,5 +1,7 @@
 //! What the worker does by itself: pull due reviews, run them, take back what was lost, learn of revocations.
 
+mod curation_due;
+mod curator;
 mod outbox;
 mod reviewer;
 mod revocations;
@@ -11,6 +13,8 @@ use std::collections::HashMap;
 
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
+pub(crate) use curation_due::CurationDue;
+pub(crate) use curator::{Curator, NoSchedules};
 pub(crate) use outbox::Outbox;
 pub(crate) use reviewer::Reviewer;
 pub(crate) use revocations::RevocationPull;

@@ -1,5 +1,7 @@
 //! Settings of curator-worker: the section `learning`.
 
+mod curation;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steward_queue::QueueOptions;
 use steward_runtime::Problem;
+
+pub use curation::CurationConfig;
 
 /// Longest life of a job's token, and so of a lease, in seconds.
 const MAX_LEASE: u32 = 600;
@@ -40,6 +44,8 @@ pub struct Config {
     pub revocation_seconds: u32,
     /// Most connections that read at the same time.
     pub readers: u32,
+    /// When libraries are curated.
+    pub curation: CurationConfig,
 }
 
 impl Default for Config {
@@ -57,6 +63,7 @@ impl Default for Config {
             outbox_milliseconds: 1_000,
             revocation_seconds: 10,
             readers: 4,
+            curation: CurationConfig::default(),
         }
     }
 }
@@ -88,6 +95,7 @@ impl Config {
                 "must be at most a third of `lease_seconds`",
             ));
         }
+        self.curation.validate(&mut problems);
         problems
     }
 
@@ -132,9 +140,16 @@ mod tests {
             reviewers: 65,
             attempts: 0,
             heartbeat_seconds: 30,
+            curation: CurationConfig {
+                archive_days: 30,
+                ..CurationConfig::default()
+            },
             ..Config::default()
         };
         let paths: Vec<String> = config.validate().into_iter().map(|problem| problem.path).collect();
-        assert_eq!(paths, ["reviewers", "attempts", "heartbeat_seconds"]);
+        assert_eq!(
+            paths,
+            ["reviewers", "attempts", "heartbeat_seconds", "curation.archive_days"]
+        );
     }
 }

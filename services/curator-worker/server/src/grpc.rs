@@ -1,7 +1,8 @@
-//! `steward.learning.v1.ReviewService`: one file per RPC, which decodes, reads or changes the ledger, and encodes.
+//! `steward.learning.v1.ReviewService`, and [`curator`] beside it: one file per RPC, which decodes, reads or changes the ledger, and encodes.
 
 mod cancel_review;
 mod convert;
+mod curator;
 mod get_review;
 mod list_reviews;
 mod retry_review;
@@ -21,6 +22,8 @@ use steward_proto::learning::v1::review_service_server::ReviewService;
 use tonic::{Request, Response, Status};
 
 use crate::sqlite::{Ledger, Whose};
+
+pub(crate) use curator::CuratorHandlers;
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "learning.steward.dev";

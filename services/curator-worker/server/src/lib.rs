@@ -19,15 +19,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steward_client::{AccessClient, MemoryClient, ModelClient, RecallClient, SessionStoreClient, SkillClient, Wire};
+use steward_client::{
+    AccessClient, LibraryClient, MemoryClient, ModelClient, RecallClient, SessionStoreClient, SkillClient, Wire,
+};
 use steward_grpc::{Auth, Built, BuiltBuilder};
+use steward_proto::learning::v1::curator_service_server::CuratorServiceServer;
 use steward_proto::learning::v1::review_service_server::ReviewServiceServer;
 use steward_runtime::reconcile::{Every, Runner};
 use steward_runtime::{Boot, Nudge, Policy, Reconciler, StartError};
 
-pub use config::Config;
+pub use config::{Config, CurationConfig};
 
-use background::{Outbox, Reviewer, RevocationPull, Standing, Sweeper};
+use background::{CurationDue, Curator, NoSchedules, Outbox, Reviewer, RevocationPull, Standing, Sweeper};
 use config::seconds;
 use peers::PeerClients;
 use sqlite::Ledger;
@@ -48,6 +51,8 @@ pub struct Deps {
     pub memory: MemoryClient,
     /// skill-registry.
     pub skills: SkillClient,
+    /// skill-registry: the library, for curations.
+    pub library: LibraryClient,
     /// agent-orchestrator: model calls.
     pub model: ModelClient,
     /// agent-orchestrator: tokens of jobs, and revocations.
@@ -63,6 +68,7 @@ impl Deps {
             recall: RecallClient::new(recall.clone()),
             memory: MemoryClient::new(memory.clone()),
             skills: SkillClient::new(skills.clone()),
+            library: LibraryClient::new(skills.clone()),
             model: ModelClient::new(agent.clone()),
             access: AccessClient::new(agent.clone()),
         }
@@ -88,8 +94,21 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let server = ReviewServiceServer::new(handlers)
         .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
         .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
-    let builder = Built::builder("curator-worker", boot, Arc::clone(&deps.auth)).service(server);
+    let rhythm = config.curation.rhythm();
+    let curator = grpc::CuratorHandlers::new(ledger.clone(), rhythm, Arc::clone(&boot.clock), Arc::clone(&boot.ids));
+    let curator = CuratorServiceServer::new(curator)
+        .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
+    let builder = Built::builder("curator-worker", boot, Arc::clone(&deps.auth))
+        .service(server)
+        .service(curator);
     work(builder, config, deps, &ledger, boot).build().await
+}
+
+/// Clients that carry the worker's own credential.
+struct Own {
+    sessions: SessionStoreClient,
+    access: AccessClient,
 }
 
 /// Adds what the worker does by itself.
@@ -100,9 +119,13 @@ fn work(builder: BuiltBuilder, config: Config, deps: Deps, ledger: &Ledger, boot
         .unwrap_or_else(|| boot.data_dir.join(PathBuf::from(TOKEN_FILE)));
     let own = identity::own(file);
     let access = deps.access.with_credentials(own.clone());
+    let as_itself = Own {
+        sessions: deps.sessions.clone().with_credentials(own),
+        access: access.clone(),
+    };
     let outbox = Outbox {
         ledger: ledger.clone(),
-        sessions: deps.sessions.clone().with_credentials(own),
+        sessions: as_itself.sessions.clone(),
     };
     let pull = RevocationPull {
         access: access.clone(),
@@ -130,6 +153,7 @@ fn work(builder: BuiltBuilder, config: Config, deps: Deps, ledger: &Ledger, boot
         model: deps.model,
     };
     let config = Arc::new(config);
+    builder = curation(builder, &config, as_itself, deps.library, ledger, boot);
     for number in 1..=config.reviewers {
         let reviewer = Reviewer {
             name: format!("reviewer-{number}"),
@@ -141,6 +165,36 @@ fn work(builder: BuiltBuilder, config: Config, deps: Deps, ledger: &Ledger, boot
         builder = builder.background("learning/reviewer", Policy::ESSENTIAL, move |tasks| reviewer.run(tasks));
     }
     builder
+}
+
+/// Adds what ages libraries: the look at which are due, and the worker that curates them.
+fn curation(
+    builder: BuiltBuilder,
+    config: &Arc<Config>,
+    own: Own,
+    library: LibraryClient,
+    ledger: &Ledger,
+    boot: &Boot,
+) -> BuiltBuilder {
+    let Own { sessions, access } = own;
+    let due = CurationDue {
+        ledger: ledger.clone(),
+        sessions,
+        rhythm: config.curation.rhythm(),
+        clock: Arc::clone(&boot.clock),
+        ids: Arc::clone(&boot.ids),
+    };
+    let every = seconds(config.curation.check_seconds);
+    let builder = reconciler(builder, "learning/curation-due", due, every, boot);
+    let curator = Curator {
+        config: Arc::clone(config),
+        ledger: ledger.clone(),
+        library,
+        access,
+        schedules: Arc::new(NoSchedules),
+        clock: Arc::clone(&boot.clock),
+    };
+    builder.background("learning/curator", Policy::ESSENTIAL, move |tasks| curator.run(tasks))
 }
 
 fn reconciler<R: Reconciler>(

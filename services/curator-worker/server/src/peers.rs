@@ -3,6 +3,7 @@
 mod convert;
 mod generate;
 mod history;
+mod library;
 
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ use steward_runtime::failpoint;
 use steward_tools::{BuiltinTools, Clients, Failure, SKILL_MANAGE, ToolContext};
 
 use crate::identity::JobToken;
+
+pub(crate) use library::JobLibrary;
 
 pub(crate) const AGENT: &str = "agent-orchestrator";
 pub(crate) const MEMORY: &str = "memory-service";

@@ -3,6 +3,7 @@
 //!
 //! What a step means is decided by the core ([`Review`]) and the queue ([`SqliteJobs`]); here the two are tied together.
 
+mod curation;
 mod journal;
 mod queries;
 mod rows;
@@ -26,6 +27,7 @@ use steward_runtime::failpoint;
 use steward_store::{BoxFuture, Sqlite, SqliteOptions, StoreError};
 use tokio::sync::Notify;
 
+pub(crate) use curation::{Candidate, ClaimedRun, NewRun, RunTried};
 pub(crate) use queries::Whose;
 
 use crate::metrics::Metrics;

@@ -121,7 +121,7 @@ fn integrity(integrity: Integrity) -> common::Integrity {
     }
 }
 
-fn timestamp(at: Timestamp) -> prost_types::Timestamp {
+pub(super) fn timestamp(at: Timestamp) -> prost_types::Timestamp {
     let (seconds, nanos) = at.to_parts();
     prost_types::Timestamp { seconds, nanos }
 }

@@ -20,6 +20,17 @@ fn every_error() -> Vec<Error> {
             review: review(),
             state: ReviewState::Dead,
         },
+        Error::RunNotFound {
+            run: "teams/red/curationRuns/r".to_owned(),
+        },
+        Error::CurationOpen {
+            run: "teams/red/curationRuns/r".to_owned(),
+        },
+        Error::NotUndoable {
+            run: "teams/red/curationRuns/r".to_owned(),
+            state: "dry_run",
+        },
+        Error::request_id_reused("r1"),
         Error::StaleFence {
             review: "r".to_owned(),
             fence: 1,

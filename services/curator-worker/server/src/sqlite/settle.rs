@@ -187,6 +187,6 @@ impl Ledger {
                 }
             }
         }
-        Ok(())
+        self.settle_swept_runs(connection).await
     }
 }

@@ -76,6 +76,8 @@ service! {
             |fakes, _| Ok(recall::ListDueReviewsResponse { due_reviews: fakes.state().due.clone() });
         acknowledge_due_reviews(AcknowledgeDueReviewsRequest) -> AcknowledgeDueReviewsResponse =
             |fakes, request| Ok(acknowledge(fakes, &request.into_inner().names));
+        list_team_activity(ListTeamActivityRequest) -> ListTeamActivityResponse =
+            |_, _| Ok(recall::ListTeamActivityResponse::default());
     } {
         create_session(CreateSessionRequest) -> CreateSessionResponse;
         list_sessions(ListSessionsRequest) -> ListSessionsResponse;
@@ -84,7 +86,6 @@ service! {
         release_turn_lease(ReleaseTurnLeaseRequest) -> ReleaseTurnLeaseResponse;
         append_messages(AppendMessagesRequest) -> AppendMessagesResponse;
         get_turn(GetTurnRequest) -> GetTurnResponse;
-        list_team_activity(ListTeamActivityRequest) -> ListTeamActivityResponse;
         check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
     }
 }
