@@ -1,4 +1,5 @@
-//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `access`, `health`.
+//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `curator`, `access`,
+//! `health`.
 //!
 //! They are one grammar, `steward NOUN VERB [ARGUMENTS]`, work the same against one process or five, and print tables for
 //! people or, with `--json`, the messages of the contract in protobuf's JSON form, one document per answer. The verbs that
@@ -36,6 +37,9 @@ pub enum Verb {
     /// What the reviewer did after your turns.
     #[command(subcommand)]
     Reviews(verbs::reviews::Verb),
+    /// The ageing of the team's library: run, undo, pause, look.
+    #[command(subcommand)]
+    Curator(verbs::curator::Verb),
     /// Teams, users and tokens.
     #[command(subcommand)]
     Access(verbs::access::Verb),
@@ -70,6 +74,7 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
             Verb::Skills(verb) => verbs::skills::run(verb, &session, &mut output).await,
             Verb::Recall(verb) => verbs::recall::run(verb, &session, &mut output).await,
             Verb::Reviews(verb) => verbs::reviews::run(verb, &session, &mut output).await,
+            Verb::Curator(verb) => verbs::curator::run(verb, &session, &mut output).await,
             Verb::Access(verb) => verbs::access::run(verb, &session, &mut output).await,
             Verb::Health => Ok(()),
         }

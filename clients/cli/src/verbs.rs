@@ -1,6 +1,7 @@
 //! One module per noun; each has its verbs, its tables and nothing else.
 
 pub mod access;
+pub mod curator;
 pub mod health;
 pub mod memory;
 pub mod recall;
