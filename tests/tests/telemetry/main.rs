@@ -1,11 +1,18 @@
 //! What leaves the processes for those who run them: one trace from a turn to what its review wrote, the counts, and
 //! nothing of what anyone said.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "../common/mod.rs"]
 mod common;
 mod sink;
 
 use serde_json::Value;
+use steward_proto::access::v1::WhoAmIRequest;
 use steward_proto::agent::v1::SessionSetup;
 use steward_proto::learning::v1::ReviewState;
 use steward_testkit::{ModelServer, Reply, ScriptedCall, wait_for};
@@ -21,6 +28,10 @@ const APPEND: &str = "steward.recall.v1.SessionStoreService/AppendMessages";
 const APPLY: &str = "steward.memory.v1.MemoryService/Apply";
 const MANAGE: &str = "steward.skill.v1.SkillService/ManageSkill";
 const ENQUEUED: &str = "review enqueued";
+
+const KEY: &str = "sk-planted-key-of-the-provider";
+const SAID: &str = "zanzibar-said-by-a-person";
+const SECRET: &str = "ghp_PlantedPlantedPlantedPlantedPlanted1";
 
 /// A model that searches before it answers, and learns as a reviewer.
 async fn model() -> ModelServer {
@@ -110,6 +121,9 @@ fn below(spans: &[Exported], top: &Exported, name: &str) -> Vec<Exported> {
 both_shapes!(what_happens_can_be_read_off_the_metrics);
 
 async fn what_happens_can_be_read_off_the_metrics(shape: Shape) {
+    const CALLS: &str = "rpc_server_call_duration_seconds_count";
+    const CREATE: &str = "steward.agent.v1.SessionService/CreateSession";
+    const VIEW: &str = "steward.skill.v1.SkillService/ViewSkill";
     let (model, sink) = (model().await, Sink::start().await);
     // A model with a price reviews, the one that turns use has none.
     let options = watched(&model, &sink).set("AGENT__MODEL__REVIEW_MODEL", "gpt-6-sol");
@@ -118,9 +132,11 @@ async fn what_happens_can_be_read_off_the_metrics(shape: Shape) {
     let session = owner.session(Vec::new()).await;
     owner.say(&session, "Remember: tea at four").await;
     owner.reviews_ended(1).await;
+    owner.view_skill("missing").await.unwrap_err();
 
     let wanted = [
-        format!("rpc_server_call_duration_seconds_count{{rpc_method=\"{RUN_TURN}\",rpc_response_status_code=\"OK\",rpc_system_name=\"grpc\"}} 1"),
+        format!("{CALLS}{{error_type=\"SKILL_NOT_FOUND\",rpc_method=\"{VIEW}\",rpc_response_status_code=\"NOT_FOUND\",rpc_system_name=\"grpc\"}} 1"),
+        format!("{CALLS}{{rpc_method=\"{CREATE}\",rpc_response_status_code=\"OK\",rpc_system_name=\"grpc\"}} 1"),
         "steward_turns_total{outcome=\"completed\"} 1".to_owned(),
         "steward_turn_duration_seconds_count{outcome=\"completed\"} 1".to_owned(),
         "steward_prefix_breaks_total{kind=\"planned\"} 0".to_owned(),
@@ -163,7 +179,7 @@ async fn scraped(stack: &Stack) -> String {
         let address = lines
             .filter(|line| line["fields"]["message"] == "metrics can be read over HTTP at /metrics")
             .filter_map(|line| line["fields"]["address"].as_str().map(str::to_owned))
-            .last()
+            .next_back()
             .expect("the address is logged");
         let page = http().get(format!("http://{address}/metrics"));
         all += &page.send().await.unwrap().text().await.unwrap();
@@ -180,27 +196,8 @@ both_shapes!(nothing_that_is_said_or_secret_leaves_with_telemetry);
 
 /// Prompts, answers, tool arguments, memories, skills, keys and tokens; also where something fails.
 async fn nothing_that_is_said_or_secret_leaves_with_telemetry(shape: Shape) {
-    const KEY: &str = "sk-planted-key-of-the-provider";
-    const SAID: &str = "zanzibar-said-by-a-person";
-    const SECRET: &str = "ghp_PlantedPlantedPlantedPlantedPlanted1";
     const BEARER: &str = "planted-bearer-that-is-no-token";
-    let model = ModelServer::scripted(|request| {
-        let asked = script::asked(request);
-        // Providers repeat what they were sent.
-        let repeated = format!("bad key {KEY}: {asked}");
-        match asked.split_whitespace().next() {
-            _ if script::is_review(request) => script::learner(request),
-            Some("refuse") => Reply::failure(400, "invalid_request_error", &repeated),
-            Some("overload") => Reply::failure(503, "server_error", &repeated),
-            Some("garble") => Reply::events([format!("{{\"error\": \"{repeated}"), repeated]),
-            Some("misuse") if script::since_user(request).is_empty() => Reply::calls([
-                ScriptedCall::new("a", "memory", format!("{{\"action\": \"{asked}\"}}")),
-                ScriptedCall::new("b", &format!("no-{SAID}"), "{}"),
-            ]),
-            _ => script::learner(request),
-        }
-    })
-    .await;
+    let model = repeating_model().await;
     let sink = Sink::start().await;
     let options = watched(&model, &sink)
         .set("AGENT__MODEL__API_KEY", KEY)
@@ -227,7 +224,7 @@ async fn nothing_that_is_said_or_secret_leaves_with_telemetry(shape: Shape) {
     stack
         .client(BEARER)
         .access
-        .who_am_i(Default::default())
+        .who_am_i(WhoAmIRequest {})
         .await
         .unwrap_err();
 
@@ -249,6 +246,26 @@ async fn nothing_that_is_said_or_secret_leaves_with_telemetry(shape: Shape) {
         }
     }
     sink.stop().await;
+}
+
+/// A model that fails in the ways that the first word asks for. Providers repeat what they were sent.
+async fn repeating_model() -> ModelServer {
+    ModelServer::scripted(|request| {
+        let asked = script::asked(request);
+        let repeated = format!("bad key {KEY}: {asked}");
+        match asked.split_whitespace().next() {
+            _ if script::is_review(request) => script::learner(request),
+            Some("refuse") => Reply::failure(400, "invalid_request_error", &repeated),
+            Some("overload") => Reply::failure(503, "server_error", &repeated),
+            Some("garble") => Reply::events([format!("{{\"error\": \"{repeated}"), repeated]),
+            Some("misuse") if script::since_user(request).is_empty() => Reply::calls([
+                ScriptedCall::new("a", "memory", format!("{{\"action\": \"{asked}\"}}")),
+                ScriptedCall::new("b", &format!("no-{SAID}"), "{}"),
+            ]),
+            _ => script::learner(request),
+        }
+    })
+    .await
 }
 
 /// Two client tools of one name.
