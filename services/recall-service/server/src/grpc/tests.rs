@@ -1,6 +1,7 @@
 //! RPC tests: through the in-process client, with signed tokens, on a real store.
 
 mod access;
+mod activity;
 mod errors;
 mod search;
 mod sessions;
