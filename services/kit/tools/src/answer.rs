@@ -4,6 +4,9 @@
 use serde::{Deserialize, Serialize};
 use steward_base::{ErrorKind, Integrity, Span, SpanOrigin};
 
+/// Most problems of a call that are named.
+const PROBLEMS: usize = 20;
+
 /// The answer to one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAnswer {
@@ -89,10 +92,15 @@ impl ToolAnswer {
 
     /// A call that was not made because of its arguments.
     pub(crate) fn misused(tool: &str, problems: &[String]) -> Self {
+        let named: Vec<&str> = problems.iter().take(PROBLEMS).map(String::as_str).collect();
+        let rest = match problems.len().saturating_sub(PROBLEMS) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
         let content = format!(
-            "Nothing was done. {}: {}.",
+            "Nothing was done. {}: {}{rest}.",
             count(problems.len(), "problem"),
-            problems.join("; ")
+            named.join("; ")
         );
         Self {
             spans: own(tool, &content, Integrity::Workspace),

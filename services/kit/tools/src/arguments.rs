@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value};
 
+/// Most characters of an unknown name or word that a problem repeats.
+const SHOWN: usize = 60;
+
 /// The arguments of one call while they are being read.
 #[derive(Debug)]
 pub(crate) struct Arguments {
@@ -187,9 +190,17 @@ impl Arguments {
         let unknown: Vec<String> = self.values.keys().cloned().collect();
         for name in unknown {
             let known = self.known.join("`, `");
-            self.wrong(&name, format!("is not an argument here; there are `{known}`"));
+            self.wrong(&shown(&name), format!("is not an argument here; there are `{known}`"));
         }
         self.problems
+    }
+}
+
+/// What the model wrote, short enough to be repeated to it.
+pub(crate) fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -232,6 +243,58 @@ mod tests {
         assert!(Arguments::parse("{\"a\":").unwrap_err().contains("not valid JSON"));
         assert!(Arguments::parse("[1]").is_err());
         assert!(Arguments::parse(" ").unwrap().problems().is_empty());
+    }
+
+    /// `D-45`: whatever a model writes, nothing is guessed and the answer stays short.
+    #[test]
+    fn hostile_values_are_refused_and_not_repeated_at_length() {
+        let hostile = [
+            "\"7\"",
+            "7.0",
+            "7.5",
+            "-7",
+            "1e3",
+            "18446744073709551616",
+            "[7]",
+            "{\"n\":7}",
+            "true",
+            "[[[[null]]]]",
+        ];
+        for value in hostile {
+            let mut arguments = Arguments::parse(&format!("{{\"n\":{value}}}")).unwrap();
+            assert_eq!(arguments.number("n", 1, 100), None, "{value}");
+            assert_eq!(
+                arguments.problems(),
+                ["`n` must be a whole number from 1 to 100"],
+                "{value}"
+            );
+        }
+        for value in ["\"true\"", "1", "0", "[]"] {
+            let mut arguments = Arguments::parse(&format!("{{\"b\":{value}}}")).unwrap();
+            assert_eq!((arguments.flag("b"), arguments.problems().len()), (None, 1), "{value}");
+        }
+        for value in ["[\"a\",null]", "[[\"a\"]]", "\"a\"", "{\"0\":\"a\"}", "[1]"] {
+            let mut arguments = Arguments::parse(&format!("{{\"l\":{value}}}")).unwrap();
+            assert!(
+                arguments.texts("l").is_empty() && arguments.problems().len() == 1,
+                "{value}"
+            );
+        }
+        let mut absent = Arguments::parse(r#"{"n":null,"b":null,"l":null,"t":null}"#).unwrap();
+        assert_eq!(
+            (absent.number("n", 1, 2), absent.flag("b"), absent.text("t")),
+            (None, None, None)
+        );
+        assert!(
+            absent.texts("l").is_empty() && absent.problems().is_empty(),
+            "null is not given"
+        );
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(500), "]".repeat(500));
+        assert!(Arguments::parse(&deep).is_err());
+        let long = Arguments::parse(&format!("{{\"{}\":1}}", "ü".repeat(5_000)))
+            .unwrap()
+            .problems();
+        assert!(long[0].chars().count() < 150, "{}", long[0]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use steward_proto::recall::v1::{self as pb, search_request::Shape};
 use time::format_description::well_known::Rfc3339;
 
 use crate::answer::ToolAnswer;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, shown};
 use crate::context::ToolContext;
 use crate::definitions::SESSION_SEARCH;
 use crate::failure::{Sort, failed};
@@ -106,7 +106,7 @@ fn roles(arguments: &mut Arguments) -> Vec<i32> {
             Some((_, role)) => roles.push((*role).into()),
             None => arguments.wrong(
                 "roles",
-                format!("holds `{word}`; there are `user`, `assistant` and `tool`"),
+                format!("holds `{}`; there are `user`, `assistant` and `tool`", shown(&word)),
             ),
         }
     }

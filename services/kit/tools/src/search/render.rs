@@ -45,7 +45,7 @@ fn discovered(page: &mut Page<'_>, response: &pb::SearchResponse) -> String {
         let session = short(&conversation.session);
         if let Some(hit) = &conversation.hit {
             page.say(&format!("Hit in message {}: ", hit.seq));
-            let snippet = hit.snippet.replace(['\u{E000}', '\u{E001}'], "**");
+            let snippet = indented(&hit.snippet.replace(['\u{E000}', '\u{E001}'], "**"));
             page.recall(
                 &snippet,
                 SpanOrigin::Tool(SESSION_SEARCH.to_owned()),
@@ -114,7 +114,7 @@ fn heading(page: &mut Page<'_>, conversation: &pb::Conversation) {
     page.say(&text);
     if !conversation.title.is_empty() {
         page.say(": ");
-        page.say(&conversation.title.replace('\n', " "));
+        page.say(&conversation.title.split_whitespace().collect::<Vec<_>>().join(" "));
     }
     page.say("\n");
 }
@@ -133,17 +133,22 @@ fn line(page: &mut Page<'_>, session: &str, message: &pb::RecalledMessage) {
     let integrity = integrity_from_pb(message.integrity);
     let tools = message.tools.join(", ");
     let (speaker, own) = match message.role() {
-        pb::MessageRole::User => ("user".to_owned(), SpanOrigin::User(page.user.to_string())),
-        pb::MessageRole::Assistant | pb::MessageRole::Unspecified => ("assistant".to_owned(), SpanOrigin::Assistant),
-        pb::MessageRole::Tool => (format!("tool {tools}"), SpanOrigin::Tool(tools.clone())),
+        pb::MessageRole::User => ("user", SpanOrigin::User(page.user.to_string())),
+        pb::MessageRole::Assistant | pb::MessageRole::Unspecified => ("assistant", SpanOrigin::Assistant),
+        pb::MessageRole::Tool => ("tool", SpanOrigin::Tool(tools.clone())),
     };
     let origin = match integrity {
         Integrity::External => SpanOrigin::External(format!("session {session}, message {}", message.seq)),
         Integrity::UnknownTool | Integrity::Workspace | Integrity::Person | Integrity::Operator => own,
     };
-    page.say(&format!("[{}] {}: ", message.seq, speaker.trim_end()));
-    let mut text = message.text.clone();
-    let shown = text.chars().count() as u64;
+    page.say(&format!("[{}] {speaker}", message.seq));
+    if message.role() == pb::MessageRole::Tool && !tools.is_empty() {
+        // Which tool it was may have been chosen by what it brought.
+        page.recall(&format!(" {tools}"), origin.clone(), integrity);
+    }
+    page.say(": ");
+    let shown = message.text.chars().count() as u64;
+    let mut text = indented(&message.text);
     if message.text_chars > shown {
         _ = write!(text, " [cut: {shown} of {} characters]", message.text_chars);
     }
@@ -152,6 +157,12 @@ fn line(page: &mut Page<'_>, session: &str, message: &pb::RecalledMessage) {
     }
     page.recall(&text, origin, integrity);
     page.say("\n");
+}
+
+/// Only the first line of what was recalled begins at the margin: the tool's own lines cannot be imitated from within.
+fn indented(text: &str) -> String {
+    text.replace("\r\n", "\n")
+        .replace(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'], "\n  ")
 }
 
 fn short(name: &str) -> &str {
@@ -179,9 +190,10 @@ impl<'a> Page<'a> {
         self.recall(words, SpanOrigin::Tool(SESSION_SEARCH.to_owned()), Integrity::Workspace);
     }
 
-    /// Words from the past.
+    /// Words from the past. No words of low standing leave a label without length: that there are none says something
+    /// about them, too.
     fn recall(&mut self, words: &str, origin: SpanOrigin, integrity: Integrity) {
-        if words.is_empty() {
+        if words.is_empty() && integrity >= Integrity::Workspace {
             return;
         }
         let start = offset(&self.text);
