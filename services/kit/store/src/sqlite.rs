@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use tokio::sync::Mutex;
 
 use crate::StoreError;
 
@@ -46,6 +47,8 @@ struct Inner {
     writer: SqlitePool,
     readers: SqlitePool,
     known_version: i64,
+    /// One backup at a time: two with one target would write over each other.
+    backups: Mutex<()>,
     /// Held for as long as the database is open here; the operating system lets go of it if the process dies.
     lock: File,
 }

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use super::Sqlite;
+use super::write::to_the_end;
 use crate::StoreError;
 
 /// What a checkpoint did.
@@ -36,9 +37,15 @@ impl Sqlite {
     }
 
     /// Writes a consistent, compact copy of the database to the new file `to`, while readers and the writer go on.
-    /// The file appears only when it is complete and on disk.
+    /// The file appears only when it is complete and on disk. Goes on to its end when the caller leaves, since SQLite
+    /// would, too; a second backup waits for the first.
     pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<(), StoreError> {
-        let target = to.into();
+        let (sqlite, target) = (self.clone(), to.into());
+        to_the_end(async move { sqlite.copy(target).await }).await?
+    }
+
+    async fn copy(&self, target: PathBuf) -> Result<(), StoreError> {
+        let _alone = self.inner.backups.lock().await;
         let mut partial = target.as_os_str().to_owned();
         partial.push(".partial");
         let partial = PathBuf::from(partial);

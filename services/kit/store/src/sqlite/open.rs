@@ -46,6 +46,7 @@ impl Sqlite {
                 writer,
                 readers,
                 known_version,
+                backups: tokio::sync::Mutex::default(),
                 lock,
             }),
         })

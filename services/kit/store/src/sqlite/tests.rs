@@ -1,5 +1,7 @@
 //! The promises of the crate, each tried on a real file.
 
+mod hostile;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

@@ -28,18 +28,26 @@ impl Sqlite {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let run = run(Arc::clone(&self.inner), operation).in_current_span();
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "awaited right here; close() drains those whose caller left"
-        )]
-        let task = tokio::spawn(run);
-        match task.await {
-            Ok(outcome) => outcome,
-            Err(error) if error.is_panic() => Err(StoreError::Panicked.into()),
-            Err(error) => Err(StoreError::unavailable(error).into()),
-        }
+        to_the_end(run(Arc::clone(&self.inner), operation)).await?
     }
+}
+
+/// Runs `work` in a task of its own, so that it ends whatever becomes of the caller.
+pub(super) async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, StoreError> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "awaited right here; close() drains those whose caller left"
+    )]
+    let task = tokio::spawn(work.in_current_span());
+    task.await.map_err(|error| {
+        if error.is_panic() {
+            StoreError::Panicked
+        } else {
+            StoreError::unavailable(error)
+        }
+    })
 }
 
 async fn run<T, E, F>(inner: Arc<Inner>, operation: F) -> Result<T, E>
