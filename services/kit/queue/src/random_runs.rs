@@ -40,6 +40,8 @@ enum Step {
         id: u8,
     },
     Advance(u64),
+    /// The store's clock is set, forwards or back, by minutes.
+    Jump(i64),
     Sweep,
 }
 
@@ -58,6 +60,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => which().prop_map(|(team, id)| Step::Cancel { team, id }),
         1 => which().prop_map(|(team, id)| Step::Revive { team, id }),
         3 => (1_u64..200).prop_map(Step::Advance),
+        1 => (-300_i64..300).prop_map(Step::Jump),
         1 => Just(Step::Sweep),
     ];
     proptest::collection::vec(step, 1..60)
@@ -147,6 +150,11 @@ async fn take_step(rig: &Rig, step: &Step, witness: &mut Witness) -> String {
         Step::Cancel { team: at, id } => shown(&rig.queue.cancel(&team(TEAMS[*at]), &id.to_string()).await),
         Step::Revive { team: at, id } => shown(&rig.queue.revive(&team(TEAMS[*at]), &id.to_string()).await),
         Step::Advance(seconds) => rig.clock.advance(Duration::from_secs(*seconds)).to_string(),
+        Step::Jump(minutes) => {
+            let jumped = now.as_micros() + minutes * 60_000_000;
+            rig.clock.set(Timestamp::from_micros(jumped));
+            rig.clock.now().to_string()
+        }
         Step::Sweep => shown(&rig.queue.sweep().await),
         Step::Beat(back)
         | Step::Complete(back)
@@ -236,7 +244,7 @@ async fn check_state(rig: &Rig, witness: &Witness) {
 
 /// Whatever happened before, a worker that does its work brings every job to an end.
 async fn drain(rig: &Rig, witness: &mut Witness) {
-    for _ in 0..200 {
+    for _ in 0..600 {
         rig.clock.advance(Duration::from_hours(1));
         while let Some(claimed) = rig.take().await {
             witness.handed_out(&claimed, rig.clock.now());

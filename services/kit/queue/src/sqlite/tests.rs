@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steward_testkit::MockClock;
 
 use super::*;
-use crate::contract::{anyone, job, open, options, team};
+use crate::contract::{about, anyone, job, open, options, team};
 
 #[tokio::test]
 async fn a_job_and_its_owners_row_end_together_or_not_at_all() {
@@ -91,4 +91,76 @@ async fn a_waiting_worker_is_woken() {
     woken.as_mut().enable();
     queue.enqueue(job("t", "a")).await.expect("put in");
     woken.await;
+}
+
+/// Ten thousand jobs of one team do not hold up the few of others, and two workers never get the same one.
+#[tokio::test]
+async fn a_flood_of_one_team_holds_up_nobody_else() {
+    const FLOOD: usize = 10_000;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let sqlite = open(&folder).await;
+    let queue = SqliteQueue::new(sqlite.clone(), Arc::new(MockClock::default()), options());
+    let jobs = queue.jobs();
+    sqlite
+        .write(move |connection| {
+            async move {
+                for number in 0..FLOOD {
+                    jobs.enqueue(connection, job("flood", &number.to_string())).await?;
+                }
+                for name in ["a", "b", "c"] {
+                    jobs.enqueue(connection, job(name, "1")).await?;
+                    jobs.enqueue(connection, job(name, "2")).await?;
+                }
+                Ok::<_, QueueError>(())
+            }
+            .boxed()
+        })
+        .await
+        .expect("put in");
+    let mut order: Vec<String> = Vec::new();
+    for _ in 0..5 {
+        let (one, two) = tokio::join!(queue.claim(anyone()), queue.claim(anyone()));
+        let both = [one, two].map(|claimed| claimed.expect("a claim").expect("a job").claim);
+        assert_ne!(both[0], both[1]);
+        for claim in both {
+            order.push(claim.team.to_string());
+            queue.complete(&claim).await.expect("current");
+        }
+    }
+    for name in ["a", "b", "c"] {
+        let turns: Vec<usize> = (0..order.len()).filter(|at| order[*at] == name).collect();
+        assert_eq!(turns.len(), 2, "{order:?}");
+        assert!(turns[0] < 4 && turns[1] < 8, "each team once in four: {order:?}");
+    }
+    let stats = queue.stats().await.expect("stats");
+    assert_eq!((stats.by_state[&JobState::Done], stats.ready), (10, 9_996));
+}
+
+/// A job that is cancelled while it is completed is one of the two, and its merge key is free either way.
+#[tokio::test]
+async fn cancelling_while_completing_and_putting_in_while_claiming_leave_one_truth() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let queue = SqliteQueue::new(open(&folder).await, Arc::new(MockClock::default()), options());
+    for round in 0..10 {
+        let (older, newer) = (format!("{round}-a"), format!("{round}-b"));
+        queue.enqueue(about("m", job("t", &older))).await.expect("put in");
+        let (claimed, put) = tokio::join!(queue.claim(anyone()), queue.enqueue(about("m", job("t", &newer))));
+        let claim = claimed.expect("a claim").expect("a job").claim;
+        match put.expect("put in") {
+            Enqueued::Absorbed(absorbed) => assert_eq!((&absorbed, &claim.job), (&older, &newer)),
+            Enqueued::New => assert_eq!(claim.job, older),
+            Enqueued::Known(state) => panic!("{state}"),
+        }
+        let ended = team("t");
+        let (cancelled, completed) = tokio::join!(queue.cancel(&ended, &claim.job), queue.complete(&claim));
+        completed.expect("the claim is current whether or not it is to be cancelled");
+        assert!(!matches!(cancelled.expect("known"), Cancelled::AtOnce));
+        assert_eq!(
+            queue.get(&ended, &claim.job).await.expect("known").state,
+            JobState::Done
+        );
+        while let Some(next) = queue.claim(anyone()).await.expect("a claim") {
+            queue.complete(&next.claim).await.expect("current");
+        }
+    }
 }
