@@ -6,6 +6,8 @@ use futures::stream::{self, BoxStream};
 use serde_json::{Map, Value};
 use steward_model::{FinishReason, ToolCall};
 
+use crate::digest::cut;
+
 use super::arguments::{Arguments, judge};
 use super::outcome::PortError;
 use super::ports::{CallRequest, Dispatched, Event, Ports, ResultKind, ToolResult};
@@ -35,7 +37,7 @@ pub(super) fn prepare(table: &ToolTable, index: usize, call: ToolCall, finish: F
     let Some(name) = table.resolve(&call.name).map(str::to_owned) else {
         let text = format!(
             "There is no tool named {:?} here. The tools are: {}.",
-            call.name,
+            cut(&call.name, 64),
             table.names()
         );
         let (Arguments::Usable { text: arguments, .. } | Arguments::Unusable { text: arguments }) =
