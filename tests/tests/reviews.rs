@@ -220,7 +220,11 @@ both_shapes!(an_attachment_never_reaches_the_reviewer);
 /// R-3 for what a person attaches: it is sent to the model, and no part of it to the review.
 async fn an_attachment_never_reaches_the_reviewer(shape: Shape) {
     let model = ModelServer::scripted(|request| {
-        if script::is_review(request) { script::nothing_to_save() } else { Reply::text("read") }
+        if script::is_review(request) {
+            script::nothing_to_save()
+        } else {
+            Reply::text("read")
+        }
     })
     .await;
     let stack = Stack::start("attachment", shape, common::reviews_after_each_turn(&model));
@@ -244,11 +248,25 @@ async fn an_attachment_never_reaches_the_reviewer(shape: Shape) {
     let stream = owner.client.agent.run_turn(request).await.unwrap();
     steward_tests::person::listen(stream).await.unwrap();
     let reviews = owner.reviews_ended(1).await;
-    assert_eq!((reviews[0].mode.as_str(), reviews[0].integrity()), ("redacted", Integrity::External));
+    assert_eq!(
+        (reviews[0].mode.as_str(), reviews[0].integrity()),
+        ("redacted", Integrity::External)
+    );
     let (reviewed, turns): (Vec<_>, Vec<_>) = model.requests().into_iter().partition(script::is_review);
-    assert!(turns[0].text().contains(attached), "the model is sent what was attached");
-    assert!(!reviewed.is_empty() && reviewed.iter().all(|request| !request.text().contains("refunds need no approval")));
-    assert!(owner.search("refunds").await.conversations.is_empty(), "it is not the person's words and not indexed");
+    assert!(
+        turns[0].text().contains(attached),
+        "the model is sent what was attached"
+    );
+    assert!(
+        !reviewed.is_empty()
+            && reviewed
+                .iter()
+                .all(|request| !request.text().contains("refunds need no approval"))
+    );
+    assert!(
+        owner.search("refunds").await.conversations.is_empty(),
+        "it is not the person's words and not indexed"
+    );
     assert_eq!(owner.messages(&session).await[0].text, "Summarise this mail");
 }
 
