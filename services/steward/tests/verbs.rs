@@ -94,6 +94,7 @@ async fn every_verb_answers_with_json() {
     conversations(&mut walk).await;
     memory(&mut walk).await;
     skills(&mut walk).await;
+    curator(&mut walk).await;
     access(&mut walk).await;
     machine(&mut walk).await;
     let elsewhere: BTreeSet<_> = ELSEWHERE.iter().map(|(verb, _)| (*verb).to_owned()).collect();
@@ -141,6 +142,7 @@ async fn conversations(walk: &mut Walk) {
     walk.ok(&["recall", "read", &id]).await;
     walk.ok(&["recall", "around", &id, "1"]).await;
     walk.ok(&["recall", "browse"]).await;
+    assert_eq!(walk.ok(&["recall", "check", "--rebuild"]).await["consistent"], true);
     walk.ok(&["reviews", "list"]).await;
     for verb in ["show", "retry", "cancel"] {
         walk.refused(
@@ -228,6 +230,17 @@ async fn skills(walk: &mut Walk) {
         .ok(&["skills", "import", folder.join("more").to_str().unwrap()])
         .await;
     assert_eq!(imported["skills"][0]["outcome"], "created");
+}
+
+async fn curator(walk: &mut Walk) {
+    let run = name(&walk.ok(&["curator", "run", "--dry-run"]).await["run"]);
+    walk.ok(&["curator", "status"]).await;
+    walk.ok(&["curator", "pause"]).await;
+    walk.ok(&["curator", "resume"]).await;
+    walk.ok(&["curator", "history"]).await;
+    walk.ok(&["curator", "report", &run]).await;
+    let run = name(&walk.ok(&["curator", "run"]).await["run"]);
+    walk.ok(&["curator", "rollback", &run, "--no-wait"]).await;
 }
 
 async fn access(walk: &mut Walk) {

@@ -16,7 +16,7 @@ use crate::connect::Connection;
 use crate::output::Output;
 
 /// How long a server may take for its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// What a server says of itself, or what is said of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,12 @@
-//! `steward recall`: search, read, browse, around. Answers are what was said, word for word.
+//! `steward recall`: search, read, browse, around, check. Answers are what was said, word for word.
+
+use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 use steward_proto::recall::v1 as pb;
 use steward_proto::recall::v1::search_request::Shape;
 
+use crate::Said;
 use crate::connect::Session;
 use crate::output::{NAME, NOTICE, Output, SIDE, first_line, printable, short, time, word};
 
@@ -59,11 +62,21 @@ pub enum Verb {
         #[arg(long, default_value_t = 5)]
         window: i32,
     },
+    /// Check the team's index against its rows (admins); exit code 1 when they disagree.
+    Check {
+        /// Build the index anew from the rows first.
+        #[arg(long)]
+        rebuild: bool,
+    },
 }
+
+/// A check reads a team's whole file.
+const CHECK_PATIENCE: Duration = Duration::from_mins(10);
 
 /// Runs a verb.
 pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::Result<()> {
     let shape = match verb {
+        Verb::Check { rebuild } => return check(rebuild, session, output).await,
         Verb::Search { query, limit, sort } => {
             let sort = match sort {
                 Sort::Relevance => pb::SearchSort::Relevance,
@@ -105,6 +118,29 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
         current_session: String::new(),
     };
     output.answer(&session.client.recall.search(request).await?, show)
+}
+
+async fn check(rebuild: bool, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let request = pb::CheckIntegrityRequest {
+        parent: session.team.clone(),
+        rebuild,
+    };
+    let store = session.client.store.clone().with_timeout(Some(CHECK_PATIENCE));
+    output.progress("reading the team's messages");
+    let answer = store.check_integrity(request).await;
+    output.progress("");
+    let answer = answer?;
+    output.answer(&answer, |output, answer| {
+        for problem in &answer.problems {
+            output.line(&printable(problem));
+        }
+        if answer.consistent {
+            output.line(&format!("The index agrees with its {} messages.", answer.messages));
+        } else {
+            output.aside("`steward recall check --rebuild` builds the index anew");
+        }
+    })?;
+    if answer.consistent { Ok(()) } else { Err(Said.into()) }
 }
 
 fn show(output: &mut Output, answer: &pb::SearchResponse) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Report;
 
 const AREA: &str = "model";
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Looks at the server of the configured model.
 pub(super) async fn examine(config: &steward_orchestrator::Config, ask: bool, report: &mut Report) {

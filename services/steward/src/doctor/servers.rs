@@ -94,7 +94,12 @@ async fn ask(connection: &Connection, report: &mut Report) {
             );
             report.ok("index", subject, detail);
         }
-        Ok(answer) => report.problem("index", subject, answer.problems.join("; "), "have the index rebuilt"),
+        Ok(answer) => report.problem(
+            "index",
+            subject,
+            answer.problems.join("; "),
+            "`steward recall check --rebuild`",
+        ),
         Err(error) => unchecked(subject, &error, report),
     }
 }
