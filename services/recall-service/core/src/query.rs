@@ -26,7 +26,7 @@ pub const MAX_TERMS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     expr: Expr,
-    /// Whether the caller wrote operators, quotes or prefixes; such a query is never loosened.
+    /// Whether the caller wrote operators or prefixes; such a query is never loosened.
     strict: bool,
 }
 
@@ -76,8 +76,11 @@ impl Query {
     /// Understands `text`; `None` if it holds nothing that could be searched for, such as only blanks or punctuation.
     pub fn parse(text: &str) -> Option<Self> {
         let items = lex::items(text);
-        let strict = items.iter().any(lex::Item::is_explicit);
-        if strict && let Some(expr) = parse::well_formed(&items) {
+        let strict = items.iter().any(lex::Item::is_operator);
+        let quotes = items.iter().any(|item| matches!(item, lex::Item::Quoted { .. }));
+        if (strict || quotes)
+            && let Some(expr) = parse::well_formed(&items)
+        {
             return Some(Self { expr, strict });
         }
         let terms = lex::literal_words(text)
@@ -105,7 +108,8 @@ impl Query {
     }
 
     /// The same question asked less strictly, step by step: any of its content words, then any word at all. Empty where the
-    /// caller was explicit or nothing is left to loosen.
+    /// caller was explicit or nothing is left to loosen. What was quoted must be there in each step; beside it, the words
+    /// that were not are wanted first and then needed no more.
     ///
     /// A run of dense script is cut into its pairs, since a sentence typed in Chinese is hardly ever found as it stands.
     /// Identifiers stay whole.
@@ -113,12 +117,14 @@ impl Query {
         if self.strict {
             return Vec::new();
         }
-        let terms = terms_of(&self.expr);
+        let (quoted, loose): (Vec<&Term>, Vec<&Term>) = terms_of(&self.expr).into_iter().partition(|term| term.quoted);
         let mut steps: Vec<Self> = Vec::new();
         for words in [Words::Content, Words::All] {
-            let any = any_of(&terms, words).map(|expr| Self { expr, strict: false });
-            if let Some(any) = any.filter(|any| any != self && !steps.contains(any)) {
-                steps.push(any);
+            let any = any_of(&loose, words).filter(|_| quoted.is_empty() || words == Words::Content);
+            let needed = quoted.iter().map(|term| Expr::Term((*term).clone()));
+            let step = parse::all_of(needed.chain(any).collect()).map(|expr| Self { expr, strict: false });
+            if let Some(step) = step.filter(|step| step != self && !loose.is_empty() && !steps.contains(step)) {
+                steps.push(step);
             }
         }
         steps

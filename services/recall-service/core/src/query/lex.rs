@@ -29,10 +29,10 @@ pub(super) enum Item<'a> {
 
 impl Item<'_> {
     /// Whether it says how to search rather than what for. Parentheses alone say nothing: people put them into sentences.
-    pub(super) fn is_explicit(&self) -> bool {
+    pub(super) fn is_operator(&self) -> bool {
         matches!(
             self,
-            Self::Word { prefix: true, .. } | Self::Quoted { .. } | Self::And | Self::Or | Self::Not
+            Self::Word { prefix: true, .. } | Self::Quoted { prefix: true, .. } | Self::And | Self::Or | Self::Not
         )
     }
 }

@@ -137,6 +137,19 @@ fn an_explicit_operator_is_never_loosened() {
     assert!(with_signs.is_plain_list() && !with_signs.widened().is_empty());
 }
 
+/// `Q-8`: what is quoted inside a question stays a phrase and must be there; the rest of the question is looser.
+#[test]
+fn a_quoted_phrase_is_needed_and_the_words_beside_it_are_not() {
+    let typed = "what was in the film \"Taxi Driver\", did you say?";
+    assert!(Query::parse(typed).unwrap().is_plain_list());
+    assert_eq!(
+        steps(typed),
+        ["\"Taxi Driver\" AND (\"film\" OR \"say?\")", "\"Taxi Driver\""]
+    );
+    assert_eq!(steps("\"Taxi Driver\" \"New York\""), Vec::<String>::new());
+    assert_eq!(steps("film OR \"Taxi Driver\""), Vec::<String>::new());
+}
+
 /// `Q-8`: content words first, then any word.
 #[test]
 fn a_plain_list_widens_to_any_of_its_content_words() {
