@@ -1,6 +1,6 @@
 //! The rules of skill-registry: what a skill is, who may change it, and what the model is told.
 //!
-//! [`Skills`](skills::Skills) is the registry over a [`SkillStore`](store::SkillStore). Decisions are pure and in
+//! [`Skills`] is the registry over a [`SkillStore`]. Decisions are pure and in
 //! modules of their own: [`gate`] (who may), [`header`] and [`path`] (what is valid), [`patch`] (where a text goes),
 //! [`index`] (what a prompt shows). No transport, no SQL.
 

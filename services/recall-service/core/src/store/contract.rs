@@ -1,4 +1,4 @@
-//! What every [`SessionStore`] must do, as tests that any implementation runs: [`session_store_contract!`].
+//! What every [`SessionStore`] must do, as tests that any implementation runs: `session_store_contract!`.
 //!
 //! The cases go through the operations, so that they hold rules and store together to what callers see.
 #![expect(clippy::unwrap_used, reason = "these are tests, kept where every store finds them")]
