@@ -19,7 +19,7 @@ use crate::demo;
 ///
 /// Without a command it runs all services in one process on 127.0.0.1:7400.
 #[derive(Debug, Parser)]
-#[command(name = "steward", version, about, long_about = None, disable_help_subcommand = true)]
+#[command(name = "steward", version, long_about = None, disable_help_subcommand = true)]
 struct Cli {
     #[command(flatten)]
     server: ServerArguments,
