@@ -14,6 +14,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
+use axum::serve::ListenerExt as _;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -63,6 +64,8 @@ impl Model {
             .with_state(Arc::clone(&times));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
+            // Small pieces must not wait for one another. A connection that is gone already needs no setting.
+            let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
             // It is dropped rather than asked to end.
             let _ = axum::serve(listener, router).await;
         });
