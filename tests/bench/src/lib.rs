@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use serde_json::Value;
+use steward_runtime::telemetry;
 
 use arguments::{Arguments, Bench};
 use report::Report;
@@ -38,10 +39,22 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return report::fail(&error.into()),
     };
-    match runtime.block_on(run(&arguments)) {
+    match runtime.block_on(run_watched(&arguments)) {
         Ok(report) => report.print(arguments.json),
         Err(error) => report::fail(&error),
     }
+}
+
+/// With the spans, traces and log filter of a real process, since those cost as well. Only warnings are written, unless
+/// `STEWARD_LOG` asks for more.
+async fn run_watched(arguments: &Arguments) -> anyhow::Result<Report> {
+    let mut options = telemetry::Options::new("steward-bench");
+    "warn".clone_into(&mut options.config.filter);
+    let guard = telemetry::install(&options)?;
+    let report = Box::pin(run(arguments)).await;
+    // Flushing blocks until the exporter's own tasks have run.
+    tokio::task::spawn_blocking(move || drop(guard)).await?;
+    report
 }
 
 async fn run(arguments: &Arguments) -> anyhow::Result<Report> {

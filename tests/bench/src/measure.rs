@@ -142,7 +142,8 @@ pub(crate) fn rounded(figure: f64) -> f64 {
     (figure * 10_000.0).round() / 10_000.0
 }
 
-fn number(count: usize) -> f64 {
+/// A count as a figure.
+pub(crate) fn number(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 

@@ -14,17 +14,19 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::arguments::{Arguments, Rpc};
-use crate::measure::{Meter, Spread, Watch, millis_each, per_second};
+use crate::measure::{Meter, Spread, Watch, number, rounded};
 use crate::rig::Whole;
 
 /// Calls before time is taken.
 const WARM_UP: u32 = 50;
+/// Rounds that the calls are spread over.
+const ROUNDS: u32 = 5;
 
 pub(crate) async fn run(options: &Rpc, arguments: &Arguments) -> anyhow::Result<Value> {
     let folder = arguments.fresh_folder()?;
     let whole = Whole::start(folder.path(), None).await?;
     let access = whole.client.access.clone();
-    let call = move || {
+    let ours = move || {
         let access = access.clone();
         async move {
             let answer = access.who_am_i(WhoAmIRequest {}).await?;
@@ -32,74 +34,91 @@ pub(crate) async fn run(options: &Rpc, arguments: &Arguments) -> anyhow::Result<
             Ok(())
         }
     };
-    let ours = measure(options, call).await?;
-    whole.stop().await?;
-
     let (bare, server) = bare().await?;
-    let call = move || {
+    let floor = move || {
         let mut bare = bare.clone();
         async move {
             bare.check(HealthCheckRequest::default()).await?;
             Ok(())
         }
     };
-    let floor = measure(options, call).await?;
+    for _ in 0..WARM_UP {
+        ours().await?;
+        floor().await?;
+    }
+    // In turns, so that what else the machine does meets both.
+    let (mut alone, mut floor_alone) = (Meter::default(), Meter::default());
+    let (mut together, mut floor_together) = (Rounds::default(), Rounds::default());
+    for _ in 0..ROUNDS {
+        for _ in 0..options.calls.div_ceil(ROUNDS) {
+            alone.time(ours()).await?;
+            floor_alone.time(floor()).await?;
+        }
+        together.add(options, &ours).await?;
+        floor_together.add(options, &floor).await?;
+    }
     drop(server);
-    let calls = usize::try_from(options.calls)?;
+    whole.stop().await?;
+    let (alone, floor_alone) = (alone.wall(), floor_alone.wall());
     Ok(json!({
         "calls": options.calls,
         "callers": options.callers,
-        "rps": per_second(calls, ours.together),
-        "floor_rps": per_second(calls, floor.together),
-        "p50_ms": ours.alone.p50(),
-        "p99_ms": ours.alone.p99(),
-        "floor_p50_ms": floor.alone.p50(),
-        "floor_p99_ms": floor.alone.p99(),
-        "cpu_ms_per_call": millis_each(ours.together_cpu, calls),
-        "floor_cpu_ms_per_call": millis_each(floor.together_cpu, calls),
+        "rps": together.per_second(),
+        "floor_rps": floor_together.per_second(),
+        "p50_ms": alone.p50(),
+        "p99_ms": alone.p99(),
+        "floor_p50_ms": floor_alone.p50(),
+        "floor_p99_ms": floor_alone.p99(),
+        "cpu_ms_per_call": together.cpu_each(),
+        "floor_cpu_ms_per_call": floor_together.cpu_each(),
     }))
 }
 
-struct Measured {
-    /// One caller, one call after the other.
-    alone: Spread,
-    /// The same number of calls by all callers.
-    together: Duration,
-    together_cpu: Duration,
+/// Calls by all callers at the same time, several rounds of them.
+#[derive(Debug, Default)]
+struct Rounds {
+    calls: usize,
+    wall: Vec<Duration>,
+    cpu: Vec<Duration>,
 }
 
-async fn measure<F, Fut>(options: &Rpc, call: F) -> anyhow::Result<Measured>
-where
-    F: Fn() -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = anyhow::Result<()>> + Send,
-{
-    for _ in 0..WARM_UP {
-        call().await?;
+impl Rounds {
+    /// One more round.
+    async fn add<F, Fut>(&mut self, options: &Rpc, call: &F) -> anyhow::Result<()>
+    where
+        F: Fn() -> Fut + Clone + Send + 'static,
+        Fut: Future<Output = anyhow::Result<()>> + Send,
+    {
+        let share = options.calls.div_ceil(ROUNDS * options.callers);
+        self.calls = usize::try_from(share * options.callers)?;
+        let watch = Watch::start();
+        let mut callers = JoinSet::new();
+        for _ in 0..options.callers {
+            let call = call.clone();
+            callers.spawn(async move {
+                for _ in 0..share {
+                    call().await?;
+                }
+                anyhow::Ok(())
+            });
+        }
+        while let Some(caller) = callers.join_next().await {
+            caller??;
+        }
+        self.wall.push(watch.wall());
+        self.cpu.push(watch.cpu());
+        Ok(())
     }
-    let mut alone = Meter::default();
-    for _ in 0..options.calls {
-        alone.time(call()).await?;
+
+    /// Of the median round.
+    fn per_second(&self) -> f64 {
+        rounded(1_000.0 * number(self.calls) / Spread::new(self.wall.clone()).p50().max(1e-6))
     }
-    let watch = Watch::start();
-    let mut callers = JoinSet::new();
-    for caller in 0..options.callers {
-        let share = (caller..options.calls).step_by(usize::try_from(options.callers)?).len();
-        let call = call.clone();
-        callers.spawn(async move {
-            for _ in 0..share {
-                call().await?;
-            }
-            anyhow::Ok(())
-        });
+
+    /// CPU milliseconds of a call, of the median round.
+    fn cpu_each(&self) -> f64 {
+        rounded(Spread::new(self.cpu.clone()).p50() / number(self.calls).max(1.0))
     }
-    while let Some(caller) = callers.join_next().await {
-        caller??;
-    }
-    Ok(Measured {
-        alone: alone.wall(),
-        together: watch.wall(),
-        together_cpu: watch.cpu(),
-    })
 }
 
 /// A gRPC server with a health service and nothing else; it ends with the set of tasks.
