@@ -111,10 +111,10 @@ pub(crate) struct Queue {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Rpc {
     /// Calls, one after the other and again all at once.
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) calls: u32,
     /// Callers at the same time when throughput is measured.
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) callers: u32,
 }
 

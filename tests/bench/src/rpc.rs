@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use steward_proto::access::v1::WhoAmIRequest;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
@@ -131,9 +131,8 @@ async fn bare() -> anyhow::Result<(HealthClient<Channel>, JoinSet<()>)> {
         let _reporter = reporter;
         // It is dropped rather than asked to end.
         let _ = Server::builder()
-            .tcp_nodelay(true)
             .add_service(health)
-            .serve_with_incoming(TcpListenerStream::new(listener))
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)))
             .await;
     });
     let channel = Endpoint::from_shared(endpoint)?.tcp_nodelay(true).connect().await?;
