@@ -101,6 +101,26 @@ pub(super) async fn serve_lane(connection: &mut SqliteConnection, team: &TeamId)
     Ok(())
 }
 
+/// The job to hand out next. Jobs that have ended are kept, so the plan must not depend on how many there are: lanes come
+/// first, and what waits or runs is found in the index of just that.
+pub(super) const NEXT: &str = "SELECT due.* FROM queue_lane AS lane CROSS JOIN queue_job AS due
+     WHERE due.team = lane.team AND due.id = (
+             SELECT job.id FROM queue_job AS job INDEXED BY queue_job_waiting
+             WHERE job.team = lane.team AND job.state = 'waiting' AND job.run_at <= ?1
+               AND (?2 = '[]' OR job.kind IN (SELECT value FROM json_each(?2)))
+               AND NOT EXISTS (
+                   SELECT 1 FROM queue_job AS other
+                   WHERE other.team = job.team AND other.kind = job.kind AND other.merge_key = job.merge_key
+                     AND other.state = 'running')
+             ORDER BY job.run_at, job.seq LIMIT 1)
+       AND (SELECT count(*) FROM queue_job AS busy INDEXED BY queue_job_running
+            WHERE busy.team = lane.team AND busy.state = 'running') < ?3
+     ORDER BY lane.served, lane.team LIMIT 1";
+
+/// Jobs whose lease has ended.
+pub(super) const EXPIRED: &str = "SELECT * FROM queue_job INDEXED BY queue_job_running
+     WHERE state = 'running' AND lease_until <= ? ORDER BY team, id";
+
 /// The job to hand out next: the team that was served longest ago among those that have one and may run one more.
 pub(super) async fn next(
     connection: &mut SqliteConnection,
@@ -109,33 +129,17 @@ pub(super) async fn next(
     now: Timestamp,
 ) -> Result<Option<Job>, QueueError> {
     let kinds = serde_json::Value::from(request.kinds.as_slice()).to_string();
-    let row = sqlx::query(
-        "SELECT due.* FROM queue_lane AS lane, queue_job AS due
-         WHERE due.team = lane.team AND due.id = (
-                 SELECT job.id FROM queue_job AS job
-                 WHERE job.team = lane.team AND job.state = 'waiting' AND job.run_at <= ?1
-                   AND (?2 = '[]' OR job.kind IN (SELECT value FROM json_each(?2)))
-                   AND NOT EXISTS (
-                       SELECT 1 FROM queue_job AS other
-                       WHERE other.team = job.team AND other.kind = job.kind AND other.merge_key = job.merge_key
-                         AND other.state = 'running')
-                 ORDER BY job.run_at, job.seq LIMIT 1)
-           AND (SELECT count(*) FROM queue_job AS busy WHERE busy.team = lane.team AND busy.state = 'running') < ?3
-         ORDER BY lane.served, lane.team LIMIT 1",
-    )
-    .bind(now.as_micros())
-    .bind(kinds)
-    .bind(options.team_cap.max(1))
-    .fetch_optional(connection)
-    .await?;
+    let row = sqlx::query(NEXT)
+        .bind(now.as_micros())
+        .bind(kinds)
+        .bind(options.team_cap.max(1))
+        .fetch_optional(connection)
+        .await?;
     Ok(row.as_ref().map(job).transpose()?)
 }
 
 pub(super) async fn expired(connection: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Job>, QueueError> {
-    let rows = sqlx::query("SELECT * FROM queue_job WHERE state = 'running' AND lease_until <= ? ORDER BY team, id")
-        .bind(now.as_micros())
-        .fetch_all(connection)
-        .await?;
+    let rows = sqlx::query(EXPIRED).bind(now.as_micros()).fetch_all(connection).await?;
     jobs(&rows)
 }
 

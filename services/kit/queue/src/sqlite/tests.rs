@@ -164,3 +164,23 @@ async fn cancelling_while_completing_and_putting_in_while_claiming_leave_one_tru
         }
     }
 }
+
+/// Ended jobs are kept for ever; the planner once read all of them for each claim and each sweep.
+#[tokio::test]
+async fn a_claim_reads_what_waits_and_runs_and_not_what_has_ended() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let sqlite = open(&folder).await;
+    let mut reader = sqlite.read().await.expect("a reader");
+    for sql in [rows::NEXT, rows::EXPIRED] {
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+        let steps: Vec<(i64, i64, i64, String)> =
+            sqlx::query_as(explain).fetch_all(&mut *reader).await.expect("a plan");
+        for (.., step) in &steps {
+            let whole_table = step.starts_with("SCAN") && !step.contains("queue_job_running");
+            let of_lanes = step == "SCAN lane" || step.contains("json_each");
+            assert!(!whole_table || of_lanes, "{steps:#?}");
+            let by_team_only = step.contains("PRIMARY KEY (team=?)") || step.contains("queue_job_matter (team=?)");
+            assert!(!by_team_only, "{steps:#?}");
+        }
+    }
+}

@@ -52,17 +52,19 @@ pub(super) async fn first(
     }
 }
 
+/// Runs at every append, so it must find the oldest answers by their age and never read the others.
+pub(super) const REMOVE_OLD: &str = "DELETE FROM answered WHERE (team, scope, request_id) IN
+     (SELECT team, scope, request_id FROM answered INDEXED BY answered_by_age
+      WHERE team = ? AND created <= ? ORDER BY created LIMIT ?)";
+
 /// Removes the oldest answers that are past their time, a few at a time, so that no append waits for it.
 async fn remove_old(connection: &mut SqliteConnection, team: &TeamId, now: Timestamp) -> Result<(), Failure> {
-    sqlx::query(
-        "DELETE FROM answered WHERE (team, scope, request_id) IN
-             (SELECT team, scope, request_id FROM answered WHERE team = ? AND created <= ? ORDER BY created LIMIT ?)",
-    )
-    .bind(team.as_str())
-    .bind(now.minus(ANSWER_RETENTION).as_micros())
-    .bind(REMOVED_AT_ONCE)
-    .execute(connection)
-    .await?;
+    sqlx::query(REMOVE_OLD)
+        .bind(team.as_str())
+        .bind(now.minus(ANSWER_RETENTION).as_micros())
+        .bind(REMOVED_AT_ONCE)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

@@ -251,3 +251,20 @@ async fn a_search_asks_the_index_once_and_looks_its_matches_up() {
         assert!(tables[2].starts_with("SEARCH s USING INDEX"), "{steps:#?}");
     }
 }
+
+/// The planner once read and sorted every answer of the team at each append.
+#[tokio::test]
+async fn old_answers_are_found_by_their_age() {
+    let folder = TempDir::new("recall-answers-plan");
+    let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+    let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
+    let mut reader = sqlite.read().await.unwrap();
+    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", answers::REMOVE_OLD));
+    let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut *reader).await.unwrap();
+    let has = |wanted: &str| steps.iter().any(|(.., step)| step.contains(wanted));
+    assert!(
+        has("INDEX answered_by_age (created<?)"),
+        "{steps:#?}"
+    );
+    assert!(!has("TEMP B-TREE FOR ORDER BY") && !has("SCAN"), "{steps:#?}");
+}
