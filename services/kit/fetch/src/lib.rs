@@ -1,0 +1,1 @@
+//! Fetches from outside behind one guard: no private address, no surprise redirect, no unbounded answer.

@@ -1,0 +1,1 @@
+//! Skills from outside: sources, quarantine, policy, lock and audit.

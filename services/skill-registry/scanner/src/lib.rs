@@ -1,0 +1,1 @@
+//! Judges an unpacked skill: structure, threats, capabilities, coverage; pure, no IO.
