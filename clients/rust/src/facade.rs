@@ -134,6 +134,7 @@ facade! {
     SessionClient = agent::session_service_client::SessionServiceClient {
         create_session(CreateSessionRequest) -> CreateSessionResponse;
         get_session(GetSessionRequest) -> GetSessionResponse;
+        update_session(UpdateSessionRequest) -> UpdateSessionResponse;
         list_sessions(ListSessionsRequest) -> ListSessionsResponse;
         list_session_messages(ListSessionMessagesRequest) -> ListSessionMessagesResponse;
     }
@@ -200,6 +201,7 @@ facade! {
     SessionStoreClient = recall::session_store_service_client::SessionStoreServiceClient {
         create_session(CreateSessionRequest) -> CreateSessionResponse;
         get_session(GetSessionRequest) -> GetSessionResponse;
+        update_session(UpdateSessionRequest) -> UpdateSessionResponse;
         list_sessions(ListSessionsRequest) -> ListSessionsResponse;
         acquire_turn_lease(AcquireTurnLeaseRequest) -> AcquireTurnLeaseResponse;
         renew_turn_lease(RenewTurnLeaseRequest) -> RenewTurnLeaseResponse;

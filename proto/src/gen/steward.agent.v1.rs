@@ -1213,6 +1213,8 @@ pub enum ErrorReason {
     IterationsSpent = 14,
     /// INVALID_ARGUMENT. A client tool has the name of a built-in tool or of another client tool. Metadata: `tool`.
     ToolNameTaken = 15,
+    /// ABORTED. The session is not as the caller read it. Metadata: `expected`, `current`.
+    EtagMismatch = 16,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1237,6 +1239,7 @@ impl ErrorReason {
             Self::ModelAnswerInvalid => "ERROR_REASON_MODEL_ANSWER_INVALID",
             Self::IterationsSpent => "ERROR_REASON_ITERATIONS_SPENT",
             Self::ToolNameTaken => "ERROR_REASON_TOOL_NAME_TAKEN",
+            Self::EtagMismatch => "ERROR_REASON_ETAG_MISMATCH",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1258,6 +1261,7 @@ impl ErrorReason {
             "ERROR_REASON_MODEL_ANSWER_INVALID" => Some(Self::ModelAnswerInvalid),
             "ERROR_REASON_ITERATIONS_SPENT" => Some(Self::IterationsSpent),
             "ERROR_REASON_TOOL_NAME_TAKEN" => Some(Self::ToolNameTaken),
+            "ERROR_REASON_ETAG_MISMATCH" => Some(Self::EtagMismatch),
             _ => None,
         }
     }
@@ -1286,6 +1290,9 @@ pub struct GenerateRequest {
     /// What the call is for, `review` or `curation`; for usage records.
     #[prost(string, tag = "7")]
     pub purpose: ::prost::alloc::string::String,
+    /// Bytes of `system_prompt` that form its stable tier, after which a provider may cache; 0 means not known.
+    #[prost(uint32, tag = "8")]
+    pub stable_prompt_bytes: u32,
 }
 impl ::prost::Name for GenerateRequest {
     const NAME: &'static str = "GenerateRequest";
@@ -1356,6 +1363,10 @@ pub struct ModelAssistantMessage {
     /// Calls, in order.
     #[prost(message, repeated, tag = "2")]
     pub tool_calls: ::prost::alloc::vec::Vec<ModelToolCall>,
+    /// The message in its provider's own form, as it was kept. Left out of the request when it is another provider's or does
+    /// not say what text and calls say.
+    #[prost(message, optional, tag = "3")]
+    pub native: ::core::option::Option<super::super::common::v1::NativeBlocks>,
 }
 impl ::prost::Name for ModelAssistantMessage {
     const NAME: &'static str = "ModelAssistantMessage";
@@ -1467,6 +1478,9 @@ pub struct GenerateFinish {
     /// Model that answered, as the provider names it.
     #[prost(string, tag = "6")]
     pub model: ::prost::alloc::string::String,
+    /// The reply in its provider's own form, where that says more than text and calls; to be kept with the message.
+    #[prost(message, optional, tag = "7")]
+    pub native: ::core::option::Option<super::super::common::v1::NativeBlocks>,
 }
 impl ::prost::Name for GenerateFinish {
     const NAME: &'static str = "GenerateFinish";
@@ -1509,6 +1523,12 @@ pub struct GetModelRouteResponse {
     /// Window of the model in tokens.
     #[prost(uint32, tag = "5")]
     pub context_window: u32,
+    /// Protocol of the provider: `openai` for chat completions, `anthropic` for messages.
+    #[prost(string, tag = "6")]
+    pub provider: ::prost::alloc::string::String,
+    /// Names of all models that a session may use, the one for turns first.
+    #[prost(string, repeated, tag = "7")]
+    pub models: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for GetModelRouteResponse {
     const NAME: &'static str = "GetModelRouteResponse";
@@ -1954,6 +1974,15 @@ pub struct Session {
     /// Model calls since skills were last managed or reviewed. Output only.
     #[prost(uint32, tag = "17")]
     pub iterations_since_skill: u32,
+    /// Breaks of the prefix that had a reason. Output only.
+    #[prost(uint32, tag = "18")]
+    pub planned_prefix_breaks: u32,
+    /// Reason of the last planned break: `model` or `tools`; empty without one. Output only.
+    #[prost(string, tag = "19")]
+    pub last_prefix_break_reason: ::prost::alloc::string::String,
+    /// Changes whenever the session does. Given with UpdateSession, it is compared.
+    #[prost(string, tag = "20")]
+    pub etag: ::prost::alloc::string::String,
 }
 impl ::prost::Name for Session {
     const NAME: &'static str = "Session";
@@ -2176,6 +2205,49 @@ impl ::prost::Name for GetSessionResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.agent.v1.GetSessionResponse".into()
+    }
+}
+/// Request of UpdateSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateSessionRequest {
+    /// The session by its `name`, with the new values.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+    /// What to change: `title`, `model`, `client_tools`. Required; another path is an error.
+    #[prost(message, optional, tag = "2")]
+    pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
+    /// With `client_tools`: the tools that run at the client from now on, all of them; none takes all away.
+    #[prost(message, repeated, tag = "3")]
+    pub client_tools: ::prost::alloc::vec::Vec<ClientTool>,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for UpdateSessionRequest {
+    const NAME: &'static str = "UpdateSessionRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.UpdateSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.UpdateSessionRequest".into()
+    }
+}
+/// Response of UpdateSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateSessionResponse {
+    /// The session as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for UpdateSessionResponse {
+    const NAME: &'static str = "UpdateSessionResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.UpdateSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.UpdateSessionResponse".into()
     }
 }
 /// Request of ListSessions.
@@ -2401,6 +2473,36 @@ pub mod session_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Changes a session between two turns. Another model or other client tools assemble the prompt anew, with what is
+        /// remembered and known now; the change of prefix is recorded as planned. The same request id again returns the first
+        /// answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs or waits for the client), MODEL_UNKNOWN,
+        /// MODEL_NOT_CONFIGURED, TOOL_NAME_TAKEN, ETAG_MISMATCH, INVALID_REQUEST, REQUEST_ID_REUSED, DEPENDENCY_UNAVAILABLE.
+        pub async fn update_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.agent.v1.SessionService/UpdateSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.agent.v1.SessionService", "UpdateSession"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Lists the caller's sessions, most recently active first. Errors: INVALID_REQUEST.
         pub async fn list_sessions(
             &mut self,
@@ -2488,6 +2590,17 @@ pub mod session_service_server {
             request: tonic::Request<super::GetSessionRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetSessionResponse>,
+            tonic::Status,
+        >;
+        /// Changes a session between two turns. Another model or other client tools assemble the prompt anew, with what is
+        /// remembered and known now; the change of prefix is recorded as planned. The same request id again returns the first
+        /// answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs or waits for the client), MODEL_UNKNOWN,
+        /// MODEL_NOT_CONFIGURED, TOOL_NAME_TAKEN, ETAG_MISMATCH, INVALID_REQUEST, REQUEST_ID_REUSED, DEPENDENCY_UNAVAILABLE.
+        async fn update_session(
+            &self,
+            request: tonic::Request<super::UpdateSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateSessionResponse>,
             tonic::Status,
         >;
         /// Lists the caller's sessions, most recently active first. Errors: INVALID_REQUEST.
@@ -2660,6 +2773,51 @@ pub mod session_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.agent.v1.SessionService/UpdateSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateSessionSvc<T: SessionService>(pub Arc<T>);
+                    impl<
+                        T: SessionService,
+                    > tonic::server::UnaryService<super::UpdateSessionRequest>
+                    for UpdateSessionSvc<T> {
+                        type Response = super::UpdateSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionService>::update_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateSessionSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

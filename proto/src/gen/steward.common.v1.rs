@@ -113,6 +113,30 @@ impl ::prost::Name for Exposure {
         "/steward.common.v1.Exposure".into()
     }
 }
+/// An assistant message in the form in which its provider wants it back, reasoning and signatures included. Of use to that
+/// provider only.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NativeBlocks {
+    /// Vendor whose protocol the blocks belong to, for example `anthropic`.
+    #[prost(string, tag = "1")]
+    pub provider: ::prost::alloc::string::String,
+    /// Model that wrote them, as it was asked for.
+    #[prost(string, tag = "2")]
+    pub model: ::prost::alloc::string::String,
+    /// JSON array of content blocks, kept and sent as this very text.
+    #[prost(string, tag = "3")]
+    pub blocks_json: ::prost::alloc::string::String,
+}
+impl ::prost::Name for NativeBlocks {
+    const NAME: &'static str = "NativeBlocks";
+    const PACKAGE: &'static str = "steward.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.common.v1.NativeBlocks".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.common.v1.NativeBlocks".into()
+    }
+}
 /// What a person may do in a team. Each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

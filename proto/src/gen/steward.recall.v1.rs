@@ -22,6 +22,8 @@ pub enum ErrorReason {
     InContext = 7,
     /// RESOURCE_EXHAUSTED. A message exceeds the size limit. Metadata: `limit`, `actual`.
     MessageTooLarge = 8,
+    /// ABORTED. The session is not as the caller read it. Metadata: `expected`, `current`.
+    EtagMismatch = 9,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -39,6 +41,7 @@ impl ErrorReason {
             Self::SequenceMismatch => "ERROR_REASON_SEQUENCE_MISMATCH",
             Self::InContext => "ERROR_REASON_IN_CONTEXT",
             Self::MessageTooLarge => "ERROR_REASON_MESSAGE_TOO_LARGE",
+            Self::EtagMismatch => "ERROR_REASON_ETAG_MISMATCH",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -53,6 +56,7 @@ impl ErrorReason {
             "ERROR_REASON_SEQUENCE_MISMATCH" => Some(Self::SequenceMismatch),
             "ERROR_REASON_IN_CONTEXT" => Some(Self::InContext),
             "ERROR_REASON_MESSAGE_TOO_LARGE" => Some(Self::MessageTooLarge),
+            "ERROR_REASON_ETAG_MISMATCH" => Some(Self::EtagMismatch),
             _ => None,
         }
     }
@@ -132,6 +136,14 @@ pub struct Session {
     /// Turn that runs or waits, if any. Output only.
     #[prost(string, tag = "24")]
     pub open_turn: ::prost::alloc::string::String,
+    /// Bytes of `system_prompt` that form its stable tier, after which a provider may cache; 0 means not known. At most the
+    /// length of `system_prompt`, on a character boundary.
+    #[prost(uint32, tag = "25")]
+    pub stable_prompt_bytes: u32,
+    /// What the prompt was assembled from, so that it can be assembled anew after a planned break. Opaque here; left out in
+    /// lists; at most 1 MiB.
+    #[prost(bytes = "bytes", tag = "26")]
+    pub setup: ::prost::bytes::Bytes,
 }
 impl ::prost::Name for Session {
     const NAME: &'static str = "Session";
@@ -269,6 +281,10 @@ pub struct Message {
     /// When it was appended. Output only.
     #[prost(message, optional, tag = "14")]
     pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// For an assistant message: its provider's own form of it, where that says more than text and calls. Never indexed and
+    /// never shown; at most 4 MiB.
+    #[prost(message, optional, tag = "15")]
+    pub native: ::core::option::Option<super::super::common::v1::NativeBlocks>,
 }
 impl ::prost::Name for Message {
     const NAME: &'static str = "Message";
@@ -1276,6 +1292,12 @@ pub struct GetSessionRequest {
     /// `teams/{team}/sessions/{session}`.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+    /// Id of a turn to return with it; empty: none.
+    #[prost(string, tag = "2")]
+    pub turn: ::prost::alloc::string::String,
+    /// Whether to return the first page of its visible messages, as ListMessages does by default.
+    #[prost(bool, tag = "3")]
+    pub include_messages: bool,
 }
 impl ::prost::Name for GetSessionRequest {
     const NAME: &'static str = "GetSessionRequest";
@@ -1293,6 +1315,15 @@ pub struct GetSessionResponse {
     /// The session.
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<Session>,
+    /// The turn that was asked for, if the session has it.
+    #[prost(message, optional, tag = "2")]
+    pub turn: ::core::option::Option<Turn>,
+    /// The messages, in order, if they were asked for.
+    #[prost(message, repeated, tag = "3")]
+    pub messages: ::prost::alloc::vec::Vec<Message>,
+    /// For ListMessages; empty when all messages are here.
+    #[prost(string, tag = "4")]
+    pub next_page_token: ::prost::alloc::string::String,
 }
 impl ::prost::Name for GetSessionResponse {
     const NAME: &'static str = "GetSessionResponse";
@@ -1302,6 +1333,51 @@ impl ::prost::Name for GetSessionResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.recall.v1.GetSessionResponse".into()
+    }
+}
+/// Request of UpdateSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateSessionRequest {
+    /// The session by its `name`, with the new values. An `etag` is compared if it is given.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+    /// What to change: `title`, `model`, `system_prompt`, `stable_prompt_bytes`, `tools_json`, `client_tools`, `setup`,
+    /// `exposures`. Required; another path is an error.
+    #[prost(message, optional, tag = "2")]
+    pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
+    /// Why the prefix of the session's requests breaks, for example `model`; 1 to 64 characters. Required with any path but
+    /// `title`.
+    #[prost(string, tag = "3")]
+    pub break_reason: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for UpdateSessionRequest {
+    const NAME: &'static str = "UpdateSessionRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.UpdateSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.UpdateSessionRequest".into()
+    }
+}
+/// Response of UpdateSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateSessionResponse {
+    /// The session as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for UpdateSessionResponse {
+    const NAME: &'static str = "UpdateSessionResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.UpdateSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.UpdateSessionResponse".into()
     }
 }
 /// Request of ListSessions.
@@ -1481,7 +1557,7 @@ pub struct AppendMessagesRequest {
     /// `teams/{team}/sessions/{session}`.
     #[prost(string, tag = "1")]
     pub session: ::prost::alloc::string::String,
-    /// Fence of the caller's turn lease. Checked in the transaction.
+    /// Fence of the caller's turn lease. Checked in the transaction. Not given with `acquire_lease`.
     #[prost(uint64, tag = "2")]
     pub fence: u64,
     /// Number of the session's last message as the caller knows it; 0 for none. Checked in the transaction.
@@ -1520,6 +1596,12 @@ pub struct AppendMessagesRequest {
     /// Exposures to record: which learned artefacts the session was shown.
     #[prost(message, repeated, tag = "14")]
     pub exposures: ::prost::alloc::vec::Vec<super::super::common::v1::Exposure>,
+    /// Takes the turn lease in the same transaction, before anything else is checked, as AcquireTurnLease does.
+    #[prost(message, optional, tag = "15")]
+    pub acquire_lease: ::core::option::Option<TurnLease>,
+    /// Whether the lease is given up with this append.
+    #[prost(bool, tag = "16")]
+    pub release_lease: bool,
 }
 impl ::prost::Name for AppendMessagesRequest {
     const NAME: &'static str = "AppendMessagesRequest";
@@ -1531,6 +1613,29 @@ impl ::prost::Name for AppendMessagesRequest {
         "/steward.recall.v1.AppendMessagesRequest".into()
     }
 }
+/// A turn lease to take.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TurnLease {
+    /// Id of the turn that will run.
+    #[prost(string, tag = "1")]
+    pub turn: ::prost::alloc::string::String,
+    /// Who holds it: a name that is unique among running processes.
+    #[prost(string, tag = "2")]
+    pub holder: ::prost::alloc::string::String,
+    /// How long it lives: 1 s to 5 min.
+    #[prost(message, optional, tag = "3")]
+    pub ttl: ::core::option::Option<::prost_types::Duration>,
+}
+impl ::prost::Name for TurnLease {
+    const NAME: &'static str = "TurnLease";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.TurnLease".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.TurnLease".into()
+    }
+}
 /// Response of AppendMessages.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AppendMessagesResponse {
@@ -1540,6 +1645,9 @@ pub struct AppendMessagesResponse {
     /// Resource name of the due review that was kept; empty without one.
     #[prost(string, tag = "2")]
     pub due_review: ::prost::alloc::string::String,
+    /// The fence under which the append was made: the one that was given, or that of the lease that was taken.
+    #[prost(uint64, tag = "3")]
+    pub fence: u64,
 }
 impl ::prost::Name for AppendMessagesResponse {
     const NAME: &'static str = "AppendMessagesResponse";
@@ -1931,7 +2039,8 @@ pub mod session_store_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Returns a session. Errors: SESSION_NOT_FOUND.
+        /// Returns a session; if asked to, with one of its turns and its first page of messages, all read at one moment. A turn
+        /// that the session does not have is left out. Errors: SESSION_NOT_FOUND.
         pub async fn get_session(
             &mut self,
             request: impl tonic::IntoRequest<super::GetSessionRequest>,
@@ -1957,6 +2066,39 @@ pub mod session_store_service_client {
                     GrpcMethod::new(
                         "steward.recall.v1.SessionStoreService",
                         "GetSession",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Changes a session between two turns. What the requests of the session begin with (model, prompt, tools) changes only
+        /// with `break_reason`: its prefix then begins anew, and the break is counted as planned. The same request id again
+        /// returns the first answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs or waits for the client),
+        /// ETAG_MISMATCH, INVALID_REQUEST, REQUEST_ID_REUSED.
+        pub async fn update_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/UpdateSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "UpdateSession",
                     ),
                 );
             self.inner.unary(req, path, codec).await
@@ -2084,7 +2226,9 @@ pub mod session_store_service_client {
         }
         /// Appends messages and changes the session's state in one transaction: messages, index, counters, prefix state, turn
         /// state, open calls and the due review are all kept or none. The same request id again returns the first answer.
-        /// Errors: STALE_FENCE, SEQUENCE_MISMATCH, SESSION_NOT_FOUND, MESSAGE_TOO_LARGE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// The turn lease can be taken with the append that begins a turn and given up with the one that ends it.
+        /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, SESSION_NOT_FOUND, MESSAGE_TOO_LARGE,
+        /// INVALID_REQUEST, REQUEST_ID_REUSED.
         pub async fn append_messages(
             &mut self,
             request: impl tonic::IntoRequest<super::AppendMessagesRequest>,
@@ -2317,12 +2461,24 @@ pub mod session_store_service_server {
             tonic::Response<super::CreateSessionResponse>,
             tonic::Status,
         >;
-        /// Returns a session. Errors: SESSION_NOT_FOUND.
+        /// Returns a session; if asked to, with one of its turns and its first page of messages, all read at one moment. A turn
+        /// that the session does not have is left out. Errors: SESSION_NOT_FOUND.
         async fn get_session(
             &self,
             request: tonic::Request<super::GetSessionRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetSessionResponse>,
+            tonic::Status,
+        >;
+        /// Changes a session between two turns. What the requests of the session begin with (model, prompt, tools) changes only
+        /// with `break_reason`: its prefix then begins anew, and the break is counted as planned. The same request id again
+        /// returns the first answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs or waits for the client),
+        /// ETAG_MISMATCH, INVALID_REQUEST, REQUEST_ID_REUSED.
+        async fn update_session(
+            &self,
+            request: tonic::Request<super::UpdateSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateSessionResponse>,
             tonic::Status,
         >;
         /// Lists a user's sessions, most recently active first, without prompts and tool lists.
@@ -2360,7 +2516,9 @@ pub mod session_store_service_server {
         >;
         /// Appends messages and changes the session's state in one transaction: messages, index, counters, prefix state, turn
         /// state, open calls and the due review are all kept or none. The same request id again returns the first answer.
-        /// Errors: STALE_FENCE, SEQUENCE_MISMATCH, SESSION_NOT_FOUND, MESSAGE_TOO_LARGE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// The turn lease can be taken with the append that begins a turn and given up with the one that ends it.
+        /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, SESSION_NOT_FOUND, MESSAGE_TOO_LARGE,
+        /// INVALID_REQUEST, REQUEST_ID_REUSED.
         async fn append_messages(
             &self,
             request: tonic::Request<super::AppendMessagesRequest>,
@@ -2572,6 +2730,52 @@ pub mod session_store_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/UpdateSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateSessionSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::UpdateSessionRequest>
+                    for UpdateSessionSvc<T> {
+                        type Response = super::UpdateSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::update_session(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateSessionSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -86,7 +86,10 @@ impl JobPeers {
         let response = self
             .clients
             .sessions
-            .get_session(recall::GetSessionRequest { name })
+            .get_session(recall::GetSessionRequest {
+                name,
+                ..recall::GetSessionRequest::default()
+            })
             .await;
         Ok(response
             .map_err(|error| Error::peer(RECALL, error))?

@@ -67,6 +67,10 @@ impl SessionStoreService for SessionStoreHandlers {
         get_session::get_session(&self.sessions, request).await
     }
 
+    async fn update_session(&self, _request: Request<pb::UpdateSessionRequest>) -> Answer<pb::UpdateSessionResponse> {
+        Err(Status::unimplemented("sessions cannot be changed yet"))
+    }
+
     async fn list_sessions(&self, request: Request<pb::ListSessionsRequest>) -> Answer<pb::ListSessionsResponse> {
         list_sessions::list_sessions(&self.sessions, request).await
     }

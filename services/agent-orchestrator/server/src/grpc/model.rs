@@ -70,6 +70,7 @@ impl ModelService for ModelRpc {
             base_url: route.base_url,
             review_model: route.review_model,
             context_window: route.context_window,
+            ..pb::GetModelRouteResponse::default()
         }))
     }
 }
@@ -186,6 +187,7 @@ fn item(delta: Delta, sent: &Sent) -> Option<pb::GenerateResponse> {
             system_sha256: sent.system.clone(),
             messages_sha256: sent.messages.clone(),
             model: sent.model.clone(),
+            native: None,
         }),
         Delta::Retrying { .. } | Delta::ToolCallStarted { .. } => return None,
     };

@@ -63,6 +63,13 @@ impl SessionService for SessionRpc {
         }))
     }
 
+    async fn update_session(
+        &self,
+        _request: Request<pb::UpdateSessionRequest>,
+    ) -> Result<Response<pb::UpdateSessionResponse>, Status> {
+        Err(Status::unimplemented("sessions cannot be changed yet"))
+    }
+
     async fn list_sessions(
         &self,
         request: Request<pb::ListSessionsRequest>,
@@ -165,6 +172,9 @@ fn session_to_pb(session: Session) -> pb::Session {
         last_active_time: Some(timestamp_to_pb(session.last_active)),
         turns_since_memory: session.counters.turns_since_memory,
         iterations_since_skill: session.counters.iterations_since_skill,
+        planned_prefix_breaks: session.prefix.planned_breaks,
+        last_prefix_break_reason: session.prefix.last_break_reason,
+        ..pb::Session::default()
     }
 }
 

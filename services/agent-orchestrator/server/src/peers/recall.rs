@@ -104,7 +104,10 @@ impl SessionStore for RecallSessions {
         const OPERATION: &str = "read a session";
         match self
             .client
-            .get_session(pb::GetSessionRequest { name: key.name() })
+            .get_session(pb::GetSessionRequest {
+                name: key.name(),
+                ..pb::GetSessionRequest::default()
+            })
             .await
         {
             Ok(answer) => {

@@ -126,7 +126,7 @@ pub(super) fn append_to_pb(key: &SessionKey, append: Append) -> pb::AppendMessag
         replace_open_calls,
         due_review: append.due_review.map(due_review_to_pb),
         title: append.title,
-        exposures: Vec::new(),
+        ..pb::AppendMessagesRequest::default()
     }
 }
 

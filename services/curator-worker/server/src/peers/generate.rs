@@ -20,6 +20,7 @@ pub(super) async fn generate(client: &ModelClient, user: String, request: ModelR
         messages: request.messages.into_iter().map(message).collect(),
         max_output_tokens: request.max_output_tokens.unwrap_or(0),
         purpose: "review".to_owned(),
+        ..pb::GenerateRequest::default()
     };
     let peer = |error: ClientError| Error::peer(AGENT, error);
     let mut stream = client.generate(request).await.map_err(peer)?;
@@ -77,6 +78,7 @@ fn message(message: Message) -> pb::ModelMessage {
                     arguments_json: call.arguments,
                 })
                 .collect(),
+            native: None,
         }),
         Message::Tool { call_id, name, content } => Sent::Tool(pb::ModelToolMessage {
             call_id,

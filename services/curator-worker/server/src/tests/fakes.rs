@@ -281,6 +281,7 @@ fn get_session(
             open_turn: fakes.state().open_turn.clone(),
             ..Default::default()
         }),
+        ..Default::default()
     })
 }
 

@@ -26,6 +26,7 @@ pub(super) async fn append_messages(
     Ok(Response::new(pb::AppendMessagesResponse {
         last_seq: appended.last_seq,
         due_review: appended.due_review.unwrap_or_default(),
+        ..pb::AppendMessagesResponse::default()
     }))
 }
 

@@ -19,5 +19,6 @@ pub(super) async fn get_session(
     check_readable(caller, &session).map_err(fail)?;
     Ok(Response::new(pb::GetSessionResponse {
         session: Some(session_to_pb(&session)),
+        ..pb::GetSessionResponse::default()
     }))
 }

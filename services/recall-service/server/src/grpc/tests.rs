@@ -132,9 +132,7 @@ impl Rig {
     async fn say(&self, session: &str, text: &str) -> pb::AppendMessagesResponse {
         let store = self.store();
         let last = store
-            .get_session(pb::GetSessionRequest {
-                name: session.to_owned(),
-            })
+            .get_session(get(session))
             .await
             .unwrap();
         let last = last.session.unwrap().last_seq;
@@ -188,6 +186,13 @@ fn append(session: &str, fence: u64, expected_seq: u64, messages: Vec<pb::Messag
         expected_seq,
         request_id: format!("append-{fence}-{expected_seq}"),
         messages,
+        ..Default::default()
+    }
+}
+
+fn get(session: &str) -> pb::GetSessionRequest {
+    pb::GetSessionRequest {
+        name: session.to_owned(),
         ..Default::default()
     }
 }

@@ -70,6 +70,7 @@ async fn a_job_gets_the_reply_in_pieces_and_its_calls_whole() {
         message: Some(pb::model_message::Message::Assistant(pb::ModelAssistantMessage {
             text: "Something.".to_owned(),
             tool_calls: vec![call],
+            native: None,
         })),
     });
     longer.messages.push(pb::ModelMessage {

@@ -79,6 +79,7 @@ service! {
         list_team_activity(ListTeamActivityRequest) -> ListTeamActivityResponse =
             |_, _| Ok(recall::ListTeamActivityResponse::default());
     } {
+        update_session(UpdateSessionRequest) -> UpdateSessionResponse;
         create_session(CreateSessionRequest) -> CreateSessionResponse;
         list_sessions(ListSessionsRequest) -> ListSessionsResponse;
         acquire_turn_lease(AcquireTurnLeaseRequest) -> AcquireTurnLeaseResponse;

@@ -116,5 +116,6 @@ pub(in crate::grpc) fn message_to_pb(message: &Message) -> pb::Message {
         rewound: message.rewound,
         compacted: message.compacted,
         create_time: Some(time_to_pb(message.created)),
+        native: None,
     }
 }

@@ -45,6 +45,7 @@ pub(in crate::grpc) fn session_to_pb(session: &Session) -> pb::Session {
         last_active_time: Some(time_to_pb(session.last_active)),
         etag: session.revision.to_string(),
         open_turn: session.open_turn.clone().unwrap_or_default(),
+        ..pb::Session::default()
     }
 }
 

@@ -16,7 +16,7 @@ async fn people_do_not_reach_the_store_itself() {
     let rig = Rig::new("recall-people").await;
     rig.create("s1").await;
     let person = SessionStoreClient::new(rig.wire(&rig.person("red", "ann")));
-    let name = pb::GetSessionRequest { name: S1.to_owned() };
+    let name = get(S1);
     assert_eq!(person.get_session(name).await.unwrap_err().reason, "METHOD_DENIED");
     let list = person.list_due_reviews(pb::ListDueReviewsRequest::default()).await;
     assert_eq!(list.unwrap_err().reason, "METHOD_DENIED");
@@ -37,7 +37,7 @@ async fn a_review_reads_its_session_and_no_other() {
     assert_eq!(review.list_messages(list(S1)).await.unwrap().messages.len(), 1);
     assert!(
         review
-            .get_session(pb::GetSessionRequest { name: S1.to_owned() })
+            .get_session(get(S1))
             .await
             .is_ok()
     );
@@ -98,6 +98,6 @@ async fn a_foreign_session_looks_like_a_missing_one() {
         Role::Member,
     );
     let service = SessionStoreClient::new(rig.wire(&behalf));
-    let answer = service.get_session(pb::GetSessionRequest { name: S1.to_owned() }).await;
+    let answer = service.get_session(get(S1)).await;
     assert_eq!(answer.unwrap_err().reason, "SESSION_NOT_FOUND");
 }

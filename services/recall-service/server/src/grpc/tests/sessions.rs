@@ -111,7 +111,7 @@ async fn a_turn_is_stored_whole_and_survives_a_restart() {
 
     let session = rig
         .store()
-        .get_session(pb::GetSessionRequest { name: S1.to_owned() })
+        .get_session(get(S1))
         .await
         .unwrap();
     let session = session.session.unwrap();

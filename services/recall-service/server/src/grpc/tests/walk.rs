@@ -128,7 +128,7 @@ async fn walk(who: &str, wire: Wire) -> Vec<(&'static str, String)> {
         ("Search for zoe", outcome(search.search(other_parent).await)),
         (
             "GetSession",
-            outcome(store.get_session(pb::GetSessionRequest { name: session() }).await),
+            outcome(store.get_session(get(S1)).await),
         ),
         ("ListMessages", outcome(store.list_messages(messages).await)),
         ("GetTurn", outcome(store.get_turn(turn).await)),
