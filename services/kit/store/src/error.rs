@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use sqlx::migrate::MigrateError;
-use steward_base::{ErrorKind, Fault};
+use steward_base::{ErrorKind, Fault, error_chain};
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +84,18 @@ impl StoreError {
 
     pub(crate) fn in_use(path: &Path) -> Self {
         Self::InUse { path: path.to_owned() }
+    }
+
+    /// The same for one more caller whose write was lost with it. The driver's own error can be told once only.
+    pub(crate) fn for_another(&self) -> Self {
+        match self {
+            Self::Full => Self::Full,
+            Self::Closed => Self::Closed,
+            other => Self::unavailable(format!(
+                "the commit that the write was part of failed: {}",
+                error_chain(other)
+            )),
+        }
     }
 
     /// Whether this is the violation of the constraint `name` (see [`constraint_name`]).

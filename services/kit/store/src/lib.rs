@@ -32,4 +32,4 @@ mod sqlite;
 
 pub use error::{StoreError, constraint_name, result_code};
 pub use futures::future::BoxFuture;
-pub use sqlite::{Checkpoint, OnConnect, Sqlite, SqliteOptions};
+pub use sqlite::{Checkpoint, OnConnect, Reader, Sqlite, SqliteOptions};

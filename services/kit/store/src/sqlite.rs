@@ -1,7 +1,10 @@
 //! The handle to one database: who may read, who may write, and how it is closed.
 
+mod connector;
+mod group;
 mod maintain;
 mod open;
+mod readers;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -12,13 +15,15 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use sqlx::migrate::Migrator;
-use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
+use self::readers::Readers;
+use self::write::Writer;
 use crate::StoreError;
 
 pub use maintain::Checkpoint;
+pub use readers::Reader;
 
 /// Run on every new connection, writer and readers, before anything else uses it. For tokenizers and functions that
 /// SQLite keeps per connection.
@@ -35,7 +40,7 @@ pub struct SqliteOptions {
     pub on_connect: Option<OnConnect>,
 }
 
-/// One open database: a single writer, in whose queue writes are served in order, and a pool of readers. Clones share it.
+/// One open database: a single writer, in whose queue writes are served in order, and a few readers. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Sqlite {
     inner: Arc<Inner>,
@@ -44,8 +49,8 @@ pub struct Sqlite {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    writer: SqlitePool,
-    readers: SqlitePool,
+    writer: Writer,
+    readers: Arc<Readers>,
     known_version: i64,
     /// One backup at a time: two with one target would write over each other.
     backups: Mutex<()>,
@@ -62,12 +67,12 @@ impl Sqlite {
     /// A read-only connection; it sees every write that was acknowledged before. Waits while all readers are busy.
     ///
     /// Two statements may see different states; begin a transaction on the connection where they must agree.
-    pub async fn read(&self) -> Result<PoolConnection<sqlx::Sqlite>, StoreError> {
-        Ok(self.inner.readers.acquire().await?)
+    pub async fn read(&self) -> Result<Reader, StoreError> {
+        Readers::take(&self.inner.readers).await
     }
 
-    /// Waits for what is in flight, writes the log back into the database file, and lets another process open it.
-    /// Later calls on any clone answer [`StoreError::Closed`].
+    /// Waits for the writes and reads that were asked for before, writes the log back into the database file, and lets
+    /// another process open it. Later calls on any clone answer [`StoreError::Closed`].
     pub async fn close(&self) {
         // Readers first: the last connection to close writes the log back, and only the writer can.
         self.inner.readers.close().await;

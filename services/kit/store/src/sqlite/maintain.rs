@@ -65,9 +65,10 @@ impl Sqlite {
 
     /// Moves the log into the database file and empties it, as far as readers permit.
     pub async fn checkpoint(&self) -> Result<Checkpoint, StoreError> {
-        let mut writer = self.inner.writer.acquire().await?;
+        let mut writer = self.inner.writer.connected().await?;
+        let connection = writer.as_mut().ok_or(StoreError::Closed)?;
         let (blocked, log_pages, moved_pages): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
-            .fetch_one(&mut *writer)
+            .fetch_one(connection)
             .await?;
         Ok(Checkpoint {
             blocked: blocked != 0,

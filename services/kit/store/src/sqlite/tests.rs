@@ -1,5 +1,6 @@
 //! The promises of the crate, each tried on a real file.
 
+mod group;
 mod hostile;
 
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, SqlSafeStr};
+use sqlx::{AssertSqlSafe, Connection, SqlSafeStr};
 use steward_base::{ErrorKind, Fault};
 use tempfile::TempDir;
 use tokio::sync::{Notify, oneshot};
