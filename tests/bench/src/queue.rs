@@ -11,7 +11,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 use steward_base::SystemClock;
 use steward_base::names::TeamId;
-use steward_queue::{ClaimRequest, NewJob, Queue, QueueOptions, SQLITE_SCHEMA, SqliteQueue};
+use steward_queue::{ClaimRequest, NewJob, Queue, QueueOptions, SQLITE_SCHEMA, SQLITE_SCHEMA_2, SqliteQueue};
 use steward_store::{Sqlite, SqliteOptions};
 use tokio::task::JoinSet;
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(options: &Options, arguments: &Arguments) -> anyhow::Res
 }
 
 async fn open(folder: &Path) -> anyhow::Result<Sqlite> {
-    let sql = AssertSqlSafe(SQLITE_SCHEMA.to_owned()).into_sql_str();
+    let sql = AssertSqlSafe([SQLITE_SCHEMA, SQLITE_SCHEMA_2].concat()).into_sql_str();
     let migration = Migration::new(1, "queue".into(), MigrationType::Simple, sql, false);
     // One for the life of the process, which measures one queue.
     let migrator: &'static Migrator = Box::leak(Box::new(Migrator::with_migrations(vec![migration])));

@@ -13,7 +13,8 @@ use steward_testkit::MockClock;
 use tempfile::TempDir;
 
 use crate::{
-    Claim, ClaimRequest, ClaimedJob, InMemoryQueue, Job, NewJob, Queue, QueueOptions, SQLITE_SCHEMA, SqliteQueue,
+    Claim, ClaimRequest, ClaimedJob, InMemoryQueue, Job, NewJob, Queue, QueueOptions, SQLITE_SCHEMA, SQLITE_SCHEMA_2,
+    SqliteQueue,
 };
 
 pub(crate) const LEASE: Duration = Duration::from_mins(2);
@@ -50,17 +51,17 @@ pub(crate) fn in_memory() -> Rig {
 }
 
 pub(crate) async fn open(folder: &TempDir) -> Sqlite {
-    let migration = Migration::new(
-        1,
-        "queue".into(),
-        MigrationType::Simple,
-        AssertSqlSafe(format!(
-            "{SQLITE_SCHEMA}\nCREATE TABLE ledger (job TEXT PRIMARY KEY) STRICT;"
-        ))
-        .into_sql_str(),
-        false,
-    );
-    let migrator: &'static Migrator = Box::leak(Box::new(Migrator::with_migrations(vec![migration])));
+    let ledger = "CREATE TABLE ledger (job TEXT PRIMARY KEY) STRICT;";
+    open_with(folder, &[SQLITE_SCHEMA, SQLITE_SCHEMA_2, ledger]).await
+}
+
+/// With these migrations, the first of them applied first.
+pub(crate) async fn open_with(folder: &TempDir, schemas: &[&str]) -> Sqlite {
+    let migrations = (1..).zip(schemas).map(|(version, sql)| {
+        let sql = AssertSqlSafe((*sql).to_owned()).into_sql_str();
+        Migration::new(version, "queue".into(), MigrationType::Simple, sql, false)
+    });
+    let migrator: &'static Migrator = Box::leak(Box::new(Migrator::with_migrations(migrations.collect())));
     let options = SqliteOptions {
         migrator,
         readers: 2,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use steward_base::names::TeamId;
 use steward_base::{Timestamp, names::NameError};
 
+use crate::time::Moment;
+
 /// What is put into the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
@@ -20,7 +22,7 @@ pub struct NewJob {
     /// Jobs of one team and kind with the same key are about the same thing: a newer one absorbs an older one that
     /// waits, and no two of them run at the same time (`R-2`).
     pub merge_key: Option<String>,
-    /// Not before this time; at once if `None`.
+    /// Not before this time by the machine's clock; at once if `None`.
     pub run_at: Option<Timestamp>,
     /// A hint for the worker, kept with the job: started later than this, its plan must be made anew (`R-2`).
     pub start_by: Option<Timestamp>,
@@ -83,7 +85,7 @@ impl fmt::Display for JobState {
     }
 }
 
-/// All that the queue knows of a job.
+/// All that the queue knows of a job. Times are the store's: where the machine's clock was set back they may be ahead of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// Its team.
@@ -129,7 +131,8 @@ pub struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(job: NewJob, seq: u64, now: Timestamp) -> Self {
+    pub(crate) fn new(job: NewJob, seq: u64, moment: Moment) -> Self {
+        let now = moment.now;
         Self {
             team: job.team,
             id: job.id,
@@ -142,8 +145,8 @@ impl Job {
             attempts: 0,
             releases: 0,
             created_at: now,
-            run_at: job.run_at.unwrap_or(now),
-            start_by: job.start_by,
+            run_at: job.run_at.map_or(now, |at| moment.counted(at)),
+            start_by: job.start_by.map(|at| moment.counted(at)),
             lease_until: None,
             worker: None,
             cancel_requested: false,
@@ -224,7 +227,7 @@ pub struct Failure {
     pub message: String,
     /// Whether another try may go better.
     pub retry: bool,
-    /// When the worker knows a better time for the next try than the back-off.
+    /// When the worker knows a better time for the next try than the back-off, by the machine's clock.
     pub not_before: Option<Timestamp>,
 }
 

@@ -9,6 +9,7 @@ use steward_base::names::TeamId;
 use steward_base::{Clock, Timestamp};
 use tokio::sync::Notify;
 
+use crate::time::{Moment, StoreClock};
 use crate::{
     Cancelled, Claim, ClaimRequest, ClaimedJob, Enqueued, Failure, Heartbeat, Job, JobState, ListJobs, NewJob, Queue,
     QueueError, QueueOptions, QueueStats, Release, Sweep,
@@ -17,7 +18,7 @@ use crate::{
 /// A queue that ends with the process. Not durable.
 #[derive(Debug)]
 pub struct InMemoryQueue {
-    clock: Arc<dyn Clock>,
+    clock: StoreClock,
     options: QueueOptions,
     state: Mutex<State>,
     wakes: Notify,
@@ -34,7 +35,7 @@ impl InMemoryQueue {
     /// An empty queue that goes by `clock`.
     pub fn new(clock: Arc<dyn Clock>, options: QueueOptions) -> Self {
         Self {
-            clock,
+            clock: StoreClock::new(clock),
             options,
             state: Mutex::default(),
             wakes: Notify::new(),
@@ -50,13 +51,12 @@ impl InMemoryQueue {
         &self,
         team: &TeamId,
         id: &str,
-        step: impl FnOnce(&mut Job, Timestamp) -> Result<T, QueueError>,
+        step: impl FnOnce(&mut Job, Moment) -> Result<T, QueueError>,
     ) -> Result<T, QueueError> {
-        let now = self.clock.now();
         let mut state = self.lock();
         let job = state.job(team, id)?;
         let mut changed = job.clone();
-        let outcome = step(&mut changed, now)?;
+        let outcome = step(&mut changed, self.clock.read())?;
         *job = changed;
         drop(state);
         self.wakes.notify_waiters();
@@ -77,11 +77,11 @@ impl State {
             .filter(move |job| job.team == *team && job.state == state)
     }
 
-    fn sweep(&mut self, options: &QueueOptions, now: Timestamp) -> Sweep {
+    fn sweep(&mut self, options: &QueueOptions, moment: Moment) -> Sweep {
         let mut sweep = Sweep::default();
         for job in self.jobs.values_mut() {
-            if job.state == JobState::Running && job.lease_until.is_some_and(|until| until <= now) {
-                job.expire(options, rand::random(), now);
+            if job.state == JobState::Running && job.lease_until.is_some_and(|until| until <= moment.now) {
+                job.expire(options, rand::random(), moment);
                 sweep.count(job);
             }
         }
@@ -112,7 +112,6 @@ fn is_same_matter(one: &Job, other: &Job) -> bool {
 #[async_trait]
 impl Queue for InMemoryQueue {
     async fn enqueue(&self, job: NewJob) -> Result<Enqueued, QueueError> {
-        let now = self.clock.now();
         let mut state = self.lock();
         let key = (job.team.clone(), job.id.clone());
         if let Some(known) = state.jobs.get(&key) {
@@ -120,7 +119,8 @@ impl Queue for InMemoryQueue {
         }
         let seq = state.jobs.values().map(|job| job.seq).max().unwrap_or(0) + 1;
         let mut outcome = Enqueued::New;
-        let mut added = Job::new(job.clone(), seq, now);
+        let moment = self.clock.read();
+        let mut added = Job::new(job.clone(), seq, moment);
         let older = state
             .jobs
             .values_mut()
@@ -128,7 +128,7 @@ impl Queue for InMemoryQueue {
             .max_by_key(|older| older.seq);
         if let Some(older) = older {
             let payload = (self.options.merge)(older, &job);
-            added.absorb(older, payload, now);
+            added.absorb(older, payload, moment.now);
             outcome = Enqueued::Absorbed(older.id.clone());
         }
         state.served.entry(added.team.clone()).or_insert(0);
@@ -139,9 +139,10 @@ impl Queue for InMemoryQueue {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Option<ClaimedJob>, QueueError> {
-        let now = self.clock.now();
         let mut state = self.lock();
-        state.sweep(&self.options, now);
+        let moment = self.clock.read();
+        state.sweep(&self.options, moment);
+        let now = moment.now;
         let Some((team, id)) = state.next(&request, &self.options, now) else {
             return Ok(None);
         };
@@ -156,29 +157,31 @@ impl Queue for InMemoryQueue {
     }
 
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<Heartbeat, QueueError> {
-        self.step(&claim.team, &claim.job, |job, now| job.beat(claim, lease, now))
+        self.step(&claim.team, &claim.job, |job, moment| {
+            job.beat(claim, lease, moment.now)
+        })
     }
 
     async fn complete(&self, claim: &Claim) -> Result<(), QueueError> {
-        self.step(&claim.team, &claim.job, |job, now| job.complete(claim, now))
+        self.step(&claim.team, &claim.job, |job, moment| job.complete(claim, moment.now))
     }
 
     async fn fail(&self, claim: &Claim, failure: Failure) -> Result<JobState, QueueError> {
-        self.step(&claim.team, &claim.job, |job, now| {
-            job.fail(claim, &failure, &self.options, rand::random(), now)?;
+        self.step(&claim.team, &claim.job, |job, moment| {
+            job.fail(claim, &failure, &self.options, rand::random(), moment)?;
             Ok(job.state)
         })
     }
 
     async fn release(&self, claim: &Claim, reason: Release) -> Result<JobState, QueueError> {
-        self.step(&claim.team, &claim.job, |job, now| {
-            job.release(claim, reason, &self.options, now)?;
+        self.step(&claim.team, &claim.job, |job, moment| {
+            job.release(claim, reason, &self.options, moment.now)?;
             Ok(job.state)
         })
     }
 
     async fn cancel(&self, team: &TeamId, id: &str) -> Result<Cancelled, QueueError> {
-        self.step(team, id, |job, now| Ok(job.cancel(now)))
+        self.step(team, id, |job, moment| Ok(job.cancel(moment.now)))
     }
 
     async fn ask_to_give_way(&self, team: &TeamId, merge_key: &str) -> Result<u64, QueueError> {
@@ -194,11 +197,11 @@ impl Queue for InMemoryQueue {
     }
 
     async fn revive(&self, team: &TeamId, id: &str) -> Result<(), QueueError> {
-        self.step(team, id, Job::revive)
+        self.step(team, id, |job, moment| job.revive(moment.now))
     }
 
     async fn sweep(&self) -> Result<Sweep, QueueError> {
-        let sweep = self.lock().sweep(&self.options, self.clock.now());
+        let sweep = self.lock().sweep(&self.options, self.clock.read());
         self.wakes.notify_waiters();
         Ok(sweep)
     }
@@ -223,8 +226,9 @@ impl Queue for InMemoryQueue {
     }
 
     async fn stats(&self) -> Result<QueueStats, QueueError> {
-        let now = self.clock.now();
         let state = self.lock();
+        let moment = self.clock.read();
+        let now = moment.now;
         let mut standing = QueueStats::default();
         for job in state.jobs.values() {
             *standing.by_state.entry(job.state).or_insert(0) += 1;
@@ -239,7 +243,8 @@ impl Queue for InMemoryQueue {
         let due = || waiting().filter(|run_at| *run_at <= now);
         standing.ready = u64::try_from(due().count()).unwrap_or(u64::MAX);
         standing.oldest_ready = due().min().map(|run_at| now.since(run_at));
-        standing.next_due = waiting().filter(|run_at| *run_at > now).min();
+        let next_due = waiting().filter(|run_at| *run_at > now).min();
+        standing.next_due = next_due.map(|at| moment.told(at));
         Ok(standing)
     }
 

@@ -87,7 +87,7 @@ pub struct QueueStats {
     pub ready: u64,
     /// How long the longest due job has been due.
     pub oldest_ready: Option<Duration>,
-    /// When the next job becomes due that is not due yet.
+    /// When the next job becomes due that is not due yet, by the machine's clock.
     pub next_due: Option<Timestamp>,
 }
 

@@ -1,7 +1,7 @@
 //! The queue in a SQLite database.
 //!
-//! The tables live in the database of the queue's owner: it puts [`SQLITE_SCHEMA`] into one of its migrations. Where the
-//! owner keeps more about jobs, such as a ledger of results, it runs the steps of [`SqliteJobs`] in its own transaction.
+//! The tables live in the database of the queue's owner: it puts [`SQLITE_SCHEMA`] and [`SQLITE_SCHEMA_2`] into its
+//! migrations. Where the owner keeps more about jobs, such as a ledger of results, it runs the steps of [`SqliteJobs`] in its own transaction.
 
 mod jobs;
 mod rows;
@@ -30,6 +30,9 @@ pub use jobs::SqliteJobs;
 /// The tables of a queue, for a migration of the database's owner. Later versions come as further constants.
 pub const SQLITE_SCHEMA: &str = include_str!("sqlite/schema.sql");
 
+/// What came to the tables later, for a further migration: ended jobs are counted, and the store's clock outlives a restart.
+pub const SQLITE_SCHEMA_2: &str = include_str!("sqlite/schema_2.sql");
+
 /// A durable queue in one SQLite database.
 #[derive(Debug)]
 pub struct SqliteQueue {
@@ -39,7 +42,7 @@ pub struct SqliteQueue {
 }
 
 impl SqliteQueue {
-    /// The queue in `sqlite`, whose migrations include [`SQLITE_SCHEMA`]. `clock` is the store's clock: all leases and
+    /// The queue in `sqlite`, whose migrations include [`SQLITE_SCHEMA`] and [`SQLITE_SCHEMA_2`]. `clock` is the store's clock: all leases and
     /// delays go by it.
     pub fn new(sqlite: Sqlite, clock: Arc<dyn Clock>, options: QueueOptions) -> Self {
         Self {

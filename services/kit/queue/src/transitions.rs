@@ -2,6 +2,7 @@
 
 use steward_base::Timestamp;
 
+use crate::time::Moment;
 use crate::{
     Cancelled, Claim, ClaimRequest, ClaimedJob, Failure, Heartbeat, Job, JobState, QueueError, QueueOptions, Release,
 };
@@ -79,22 +80,22 @@ impl Job {
         failure: &Failure,
         options: &QueueOptions,
         chance: f64,
-        now: Timestamp,
+        moment: Moment,
     ) -> Result<(), QueueError> {
         self.check(claim)?;
-        self.after_failure(failure, options, chance, now);
+        self.after_failure(failure, options, chance, moment);
         Ok(())
     }
 
     /// What becomes of a job whose worker was not heard of in time.
-    pub(crate) fn expire(&mut self, options: &QueueOptions, chance: f64, now: Timestamp) {
+    pub(crate) fn expire(&mut self, options: &QueueOptions, chance: f64, moment: Moment) {
         let message = "the worker was not heard of before its lease ended".to_owned();
         let failure = Failure {
             message,
             retry: true,
             not_before: None,
         };
-        self.after_failure(&failure, options, chance, now);
+        self.after_failure(&failure, options, chance, moment);
     }
 
     pub(crate) fn release(
@@ -155,13 +156,14 @@ impl Job {
         Ok(())
     }
 
-    fn after_failure(&mut self, failure: &Failure, options: &QueueOptions, chance: f64, now: Timestamp) {
+    fn after_failure(&mut self, failure: &Failure, options: &QueueOptions, chance: f64, moment: Moment) {
+        let now = moment.now;
         self.last_error = Some(failure.message.clone());
         if self.cancel_requested {
             self.end(JobState::Cancelled, now);
         } else if failure.retry && self.attempts < options.max_attempts {
             let backed_off = now.plus(options.wait_after(self.attempts, chance));
-            self.wait_until(failure.not_before.unwrap_or(backed_off));
+            self.wait_until(failure.not_before.map_or(backed_off, |at| moment.counted(at)));
         } else {
             self.end(JobState::Dead, now);
         }

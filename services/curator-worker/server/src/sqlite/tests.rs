@@ -129,11 +129,19 @@ fn accepted() -> Write {
 }
 
 #[test]
-fn the_first_migration_is_the_queues_schema() {
-    assert_eq!(
-        include_str!("../../migrations/0001_queue.sql"),
-        steward_queue::SQLITE_SCHEMA
-    );
+fn the_queues_schema_is_in_the_migrations() {
+    for (migration, schema) in [
+        (
+            include_str!("../../migrations/0001_queue.sql"),
+            steward_queue::SQLITE_SCHEMA,
+        ),
+        (
+            include_str!("../../migrations/0004_queue_counts.sql"),
+            steward_queue::SQLITE_SCHEMA_2,
+        ),
+    ] {
+        assert_eq!(migration, schema);
+    }
 }
 
 #[tokio::test]

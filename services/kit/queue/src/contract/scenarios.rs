@@ -29,6 +29,7 @@ on_both_engines!(
     two_jobs_on_one_matter_never_run_together,
     a_delayed_job_is_not_handed_out_early,
     a_job_claimed_after_its_start_by_time_is_late,
+    a_clock_that_is_set_back_holds_nothing_up,
     a_stale_fence_changes_nothing,
     a_heartbeat_keeps_the_lease,
     an_expired_job_is_handed_out_again,
@@ -165,6 +166,36 @@ async fn a_job_claimed_after_its_start_by_time_is_late(rig: Rig) {
     rig.clock.advance(Duration::from_mins(5));
     let late = rig.take().await.expect("a job");
     assert_eq!((late.claim.job.as_str(), late.late), ("b", true));
+}
+
+/// A worker is stopped (its machine sleeps, or it is held by a debugger) while the machine's clock is set back by hours: its
+/// job is taken back after the lease all the same, what is due is handed out, and a time that a caller gives is still kept.
+async fn a_clock_that_is_set_back_holds_nothing_up(rig: Rig) {
+    rig.put(job("t", "held")).await;
+    let held = rig.take_claim().await;
+    rig.put(job("u", "waits")).await;
+    let back = rig.clock.advance(Duration::ZERO).minus(Duration::from_hours(6));
+    rig.clock.set(back);
+    let in_a_minute = back.plus(Duration::from_mins(1));
+    rig.put(NewJob {
+        run_at: Some(in_a_minute),
+        start_by: Some(in_a_minute),
+        ..job("u", "later")
+    })
+    .await;
+    assert_eq!(rig.queue.stats().await.expect("stats").next_due, Some(in_a_minute));
+    let waited = rig.take_claim().await;
+    assert_eq!(waited.job, "waits");
+    rig.queue.complete(&waited).await.expect("current");
+    assert!(rig.take().await.is_none(), "the other is not due yet");
+    for _ in 0..2 {
+        rig.clock.advance(LEASE / 2);
+        rig.queue.stats().await.expect("somebody looks every now and then");
+    }
+    let later = rig.take().await.expect("its time has come");
+    assert_eq!((later.claim.job.as_str(), later.late), ("later", true));
+    assert_eq!(rig.job("t", "held").await.state, JobState::Waiting, "its lease is over");
+    is_stale(rig.queue.complete(&held).await);
 }
 
 async fn a_stale_fence_changes_nothing(rig: Rig) {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::SqliteConnection;
+use steward_base::Clock;
 use steward_base::names::TeamId;
-use steward_base::{Clock, Timestamp};
 
 use super::rows;
+use crate::time::{Moment, StoreClock};
 use crate::{
     Cancelled, Claim, ClaimRequest, ClaimedJob, Enqueued, Failure, Heartbeat, Job, JobState, ListJobs, NewJob,
     QueueError, QueueOptions, QueueStats, Release, Sweep,
@@ -17,14 +18,22 @@ use crate::{
 /// effect with its commit. What the steps mean is told at [`Queue`](crate::Queue).
 #[derive(Debug, Clone)]
 pub struct SqliteJobs {
-    clock: Arc<dyn Clock>,
+    clock: StoreClock,
     options: QueueOptions,
 }
 
 impl SqliteJobs {
-    /// Steps that go by `clock`.
+    /// Steps that go by `clock`. One for a database, cloned wherever it is needed: clones share the store's time.
     pub fn new(clock: Arc<dyn Clock>, options: QueueOptions) -> Self {
+        let clock = StoreClock::new(clock);
         Self { clock, options }
+    }
+
+    async fn now(&self, connection: &mut SqliteConnection) -> Result<Moment, QueueError> {
+        if !self.clock.has_begun() {
+            self.clock.begin_at(rows::last_change(connection).await?);
+        }
+        Ok(self.clock.read())
     }
 
     /// See [`Queue::enqueue`](crate::Queue::enqueue).
@@ -32,17 +41,17 @@ impl SqliteJobs {
         if let Some(known) = rows::find(connection, &job.team, &job.id).await? {
             return Ok(Enqueued::Known(known.state));
         }
-        let now = self.clock.now();
+        let moment = self.now(connection).await?;
         let seq = rows::next_seq(connection).await?;
-        let mut added = Job::new(job.clone(), seq, now);
+        let mut added = Job::new(job.clone(), seq, moment);
         let mut outcome = Enqueued::New;
         if let Some(mut older) = rows::waiting_on_same_matter(connection, &job).await? {
             let payload = (self.options.merge)(&older, &job);
-            added.absorb(&mut older, payload, now);
-            rows::save(connection, &older).await?;
+            added.absorb(&mut older, payload, moment.now);
+            rows::change(connection, &older, moment.now).await?;
             outcome = Enqueued::Absorbed(older.id);
         }
-        rows::save(connection, &added).await?;
+        rows::insert(connection, &added, moment.now).await?;
         rows::add_lane(connection, &added.team).await?;
         Ok(outcome)
     }
@@ -53,13 +62,13 @@ impl SqliteJobs {
         connection: &mut SqliteConnection,
         request: &ClaimRequest,
     ) -> Result<Option<ClaimedJob>, QueueError> {
-        let now = self.clock.now();
         self.sweep(connection).await?;
+        let now = self.now(connection).await?.now;
         let Some(mut job) = rows::next(connection, request, &self.options, now).await? else {
             return Ok(None);
         };
         let claimed = job.hand_out(request, now);
-        rows::save(connection, &job).await?;
+        rows::change(connection, &job, now).await?;
         rows::serve_lane(connection, &job.team).await?;
         Ok(Some(claimed))
     }
@@ -76,16 +85,18 @@ impl SqliteJobs {
         claim: &Claim,
         lease: Duration,
     ) -> Result<Heartbeat, QueueError> {
-        self.step(connection, &claim.team, &claim.job, |job, now| {
-            job.beat(claim, lease, now)
+        self.step(connection, &claim.team, &claim.job, |job, moment| {
+            job.beat(claim, lease, moment.now)
         })
         .await
     }
 
     /// See [`Queue::complete`](crate::Queue::complete).
     pub async fn complete(&self, connection: &mut SqliteConnection, claim: &Claim) -> Result<(), QueueError> {
-        self.step(connection, &claim.team, &claim.job, |job, now| job.complete(claim, now))
-            .await
+        self.step(connection, &claim.team, &claim.job, |job, moment| {
+            job.complete(claim, moment.now)
+        })
+        .await
     }
 
     /// See [`Queue::fail`](crate::Queue::fail).
@@ -95,8 +106,8 @@ impl SqliteJobs {
         claim: &Claim,
         failure: &Failure,
     ) -> Result<JobState, QueueError> {
-        self.step(connection, &claim.team, &claim.job, |job, now| {
-            job.fail(claim, failure, &self.options, rand::random(), now)?;
+        self.step(connection, &claim.team, &claim.job, |job, moment| {
+            job.fail(claim, failure, &self.options, rand::random(), moment)?;
             Ok(job.state)
         })
         .await
@@ -109,8 +120,8 @@ impl SqliteJobs {
         claim: &Claim,
         reason: Release,
     ) -> Result<JobState, QueueError> {
-        self.step(connection, &claim.team, &claim.job, |job, now| {
-            job.release(claim, reason, &self.options, now)?;
+        self.step(connection, &claim.team, &claim.job, |job, moment| {
+            job.release(claim, reason, &self.options, moment.now)?;
             Ok(job.state)
         })
         .await
@@ -123,7 +134,8 @@ impl SqliteJobs {
         team: &TeamId,
         id: &str,
     ) -> Result<Cancelled, QueueError> {
-        self.step(connection, team, id, |job, now| Ok(job.cancel(now))).await
+        self.step(connection, team, id, |job, moment| Ok(job.cancel(moment.now)))
+            .await
     }
 
     /// See [`Queue::ask_to_give_way`](crate::Queue::ask_to_give_way).
@@ -138,17 +150,18 @@ impl SqliteJobs {
 
     /// See [`Queue::revive`](crate::Queue::revive).
     pub async fn revive(&self, connection: &mut SqliteConnection, team: &TeamId, id: &str) -> Result<(), QueueError> {
-        self.step(connection, team, id, Job::revive).await
+        self.step(connection, team, id, |job, moment| job.revive(moment.now))
+            .await
     }
 
     /// See [`Queue::sweep`](crate::Queue::sweep).
     pub async fn sweep(&self, connection: &mut SqliteConnection) -> Result<Sweep, QueueError> {
-        let now = self.clock.now();
+        let moment = self.now(connection).await?;
         let mut sweep = Sweep::default();
-        for mut job in rows::expired(connection, now).await? {
-            job.expire(&self.options, rand::random(), now);
+        for mut job in rows::expired(connection, moment.now).await? {
+            job.expire(&self.options, rand::random(), moment);
             sweep.count(&job);
-            rows::save(connection, &job).await?;
+            rows::change(connection, &job, moment.now).await?;
         }
         Ok(sweep)
     }
@@ -166,7 +179,8 @@ impl SqliteJobs {
 
     /// See [`Queue::stats`](crate::Queue::stats).
     pub async fn stats(&self, connection: &mut SqliteConnection) -> Result<QueueStats, QueueError> {
-        rows::stats(connection, self.clock.now()).await
+        let moment = self.now(connection).await?;
+        rows::stats(connection, moment).await
     }
 
     async fn step<T>(
@@ -174,11 +188,12 @@ impl SqliteJobs {
         connection: &mut SqliteConnection,
         team: &TeamId,
         id: &str,
-        step: impl FnOnce(&mut Job, Timestamp) -> Result<T, QueueError>,
+        step: impl FnOnce(&mut Job, Moment) -> Result<T, QueueError>,
     ) -> Result<T, QueueError> {
         let mut job = self.get(connection, team, id).await?;
-        let outcome = step(&mut job, self.clock.now())?;
-        rows::save(connection, &job).await?;
+        let moment = self.now(connection).await?;
+        let outcome = step(&mut job, moment)?;
+        rows::change(connection, &job, moment.now).await?;
         Ok(outcome)
     }
 }

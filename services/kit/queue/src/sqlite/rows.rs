@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Connection as _, Row, SqliteConnection};
 use steward_base::Timestamp;
 use steward_base::names::TeamId;
 
+use crate::time::Moment;
 use crate::{ClaimRequest, Job, JobState, ListJobs, NewJob, QueueError, QueueOptions, QueueStats};
 
 pub(super) async fn find(
@@ -46,19 +47,12 @@ pub(super) async fn waiting_on_same_matter(
     Ok(row.as_ref().map(job).transpose()?)
 }
 
-pub(super) async fn save(connection: &mut SqliteConnection, job: &Job) -> Result<(), QueueError> {
+pub(super) async fn insert(connection: &mut SqliteConnection, job: &Job, now: Timestamp) -> Result<(), QueueError> {
     sqlx::query(
         "INSERT INTO queue_job (
              team, id, seq, kind, payload, merge_key, state, fence, attempts, releases, created_at, run_at, start_by,
-             lease_until, worker, cancel_requested, yield_requested, last_error, absorbed_by, finished_at
-         ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (team, id) DO UPDATE SET
-             payload = excluded.payload, state = excluded.state, fence = excluded.fence,
-             attempts = excluded.attempts, releases = excluded.releases, run_at = excluded.run_at,
-             lease_until = excluded.lease_until, worker = excluded.worker,
-             cancel_requested = excluded.cancel_requested, yield_requested = excluded.yield_requested,
-             last_error = excluded.last_error, absorbed_by = excluded.absorbed_by,
-             finished_at = excluded.finished_at",
+             cancel_requested, yield_requested, changed_at
+         ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(job.team.as_str())
     .bind(&job.id)
@@ -73,6 +67,27 @@ pub(super) async fn save(connection: &mut SqliteConnection, job: &Job) -> Result
     .bind(job.created_at.as_micros())
     .bind(job.run_at.as_micros())
     .bind(job.start_by.map(Timestamp::as_micros))
+    .bind(job.cancel_requested)
+    .bind(job.yield_requested)
+    .bind(now.as_micros())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Keeps what may change in a job that is there.
+pub(super) async fn change(connection: &mut SqliteConnection, job: &Job, now: Timestamp) -> Result<(), QueueError> {
+    sqlx::query(
+        "UPDATE queue_job SET state = ?, fence = ?, attempts = ?, releases = ?, run_at = ?, lease_until = ?,
+             worker = ?, cancel_requested = ?, yield_requested = ?, last_error = ?, absorbed_by = ?, finished_at = ?,
+             changed_at = ?
+         WHERE team = ? AND id = ?",
+    )
+    .bind(job.state.as_str())
+    .bind(signed(job.fence))
+    .bind(job.attempts)
+    .bind(job.releases)
+    .bind(job.run_at.as_micros())
     .bind(job.lease_until.map(Timestamp::as_micros))
     .bind(&job.worker)
     .bind(job.cancel_requested)
@@ -80,9 +95,19 @@ pub(super) async fn save(connection: &mut SqliteConnection, job: &Job) -> Result
     .bind(&job.last_error)
     .bind(&job.absorbed_by)
     .bind(job.finished_at.map(Timestamp::as_micros))
+    .bind(now.as_micros())
+    .bind(job.team.as_str())
+    .bind(&job.id)
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// The latest change of a job that waits or runs, by the store's clock as it was then. Those that have ended wait for
+/// nothing.
+pub(super) async fn last_change(connection: &mut SqliteConnection) -> Result<Option<Timestamp>, QueueError> {
+    let last: Option<i64> = sqlx::query_scalar(LAST_CHANGE).fetch_one(connection).await?;
+    Ok(last.map(Timestamp::from_micros))
 }
 
 pub(super) async fn add_lane(connection: &mut SqliteConnection, team: &TeamId) -> Result<(), QueueError> {
@@ -109,7 +134,7 @@ pub(super) const NEXT: &str = "SELECT due.* FROM queue_lane AS lane CROSS JOIN q
              WHERE job.team = lane.team AND job.state = 'waiting' AND job.run_at <= ?1
                AND (?2 = '[]' OR job.kind IN (SELECT value FROM json_each(?2)))
                AND NOT EXISTS (
-                   SELECT 1 FROM queue_job AS other
+                   SELECT 1 FROM queue_job AS other INDEXED BY queue_job_running
                    WHERE other.team = job.team AND other.kind = job.kind AND other.merge_key = job.merge_key
                      AND other.state = 'running')
              ORDER BY job.run_at, job.seq LIMIT 1)
@@ -120,6 +145,22 @@ pub(super) const NEXT: &str = "SELECT due.* FROM queue_lane AS lane CROSS JOIN q
 /// Jobs whose lease has ended.
 pub(super) const EXPIRED: &str = "SELECT * FROM queue_job INDEXED BY queue_job_running
      WHERE state = 'running' AND lease_until <= ? ORDER BY team, id";
+
+pub(super) const LAST_CHANGE: &str = "SELECT max(at) FROM (
+         SELECT max(changed_at) AS at FROM queue_job INDEXED BY queue_job_waiting WHERE state = 'waiting'
+         UNION ALL
+         SELECT max(changed_at) FROM queue_job INDEXED BY queue_job_running WHERE state = 'running')";
+
+/// How many jobs are waiting and running; those that have ended are counted as they end.
+pub(super) const STANDING: &str = "SELECT state, jobs FROM queue_ended WHERE jobs > 0
+     UNION ALL
+     SELECT 'running', count(*) FROM queue_job INDEXED BY queue_job_running WHERE state = 'running'
+     UNION ALL
+     SELECT 'waiting', count(*) FROM queue_job INDEXED BY queue_job_waiting WHERE state = 'waiting'";
+
+pub(super) const WAITING: &str = "SELECT count(*) FILTER (WHERE run_at <= ?1), min(run_at) FILTER (WHERE run_at <= ?1),
+            min(run_at) FILTER (WHERE run_at > ?1)
+     FROM queue_job INDEXED BY queue_job_waiting WHERE state = 'waiting'";
 
 /// The job to hand out next: the team that was served longest ago among those that have one and may run one more.
 pub(super) async fn next(
@@ -173,27 +214,25 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &ListJobs) -> 
     jobs(&rows)
 }
 
-pub(super) async fn stats(connection: &mut SqliteConnection, now: Timestamp) -> Result<QueueStats, QueueError> {
-    let counts: Vec<(String, i64)> = sqlx::query_as("SELECT state, count(*) FROM queue_job GROUP BY state")
-        .fetch_all(&mut *connection)
-        .await?;
+pub(super) async fn stats(connection: &mut SqliteConnection, moment: Moment) -> Result<QueueStats, QueueError> {
+    // One view for both, so that they speak of the same jobs.
+    let mut view = connection.begin().await?;
+    let counts: Vec<(String, i64)> = sqlx::query_as(STANDING).fetch_all(&mut *view).await?;
     let by_state: BTreeMap<JobState, u64> = counts
         .into_iter()
         .filter_map(|(state, count)| Some((JobState::parse(&state)?, u64::try_from(count).ok()?)))
+        .filter(|(_, count)| *count > 0)
         .collect();
-    let (ready, oldest, next_due): (i64, Option<i64>, Option<i64>) = sqlx::query_as(
-        "SELECT count(*) FILTER (WHERE run_at <= ?1), min(run_at) FILTER (WHERE run_at <= ?1),
-                min(run_at) FILTER (WHERE run_at > ?1)
-         FROM queue_job WHERE state = 'waiting'",
-    )
-    .bind(now.as_micros())
-    .fetch_one(connection)
-    .await?;
+    let (ready, oldest, next_due): (i64, Option<i64>, Option<i64>) = sqlx::query_as(WAITING)
+        .bind(moment.now.as_micros())
+        .fetch_one(&mut *view)
+        .await?;
+    view.commit().await?;
     Ok(QueueStats {
         by_state,
         ready: u64::try_from(ready).unwrap_or(0),
-        oldest_ready: oldest.map(|run_at| now.since(Timestamp::from_micros(run_at))),
-        next_due: next_due.map(Timestamp::from_micros),
+        oldest_ready: oldest.map(|run_at| moment.now.since(Timestamp::from_micros(run_at))),
+        next_due: next_due.map(|at| moment.told(Timestamp::from_micros(at))),
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steward_testkit::MockClock;
 
 use super::*;
-use crate::contract::{about, anyone, job, open, options, team};
+use crate::contract::{LEASE, about, anyone, job, open, open_with, options, team};
 
 #[tokio::test]
 async fn a_job_and_its_owners_row_end_together_or_not_at_all() {
@@ -167,20 +167,146 @@ async fn cancelling_while_completing_and_putting_in_while_claiming_leave_one_tru
 
 /// Ended jobs are kept for ever; the planner once read all of them for each claim and each sweep.
 #[tokio::test]
-async fn a_claim_reads_what_waits_and_runs_and_not_what_has_ended() {
+async fn a_claim_a_sweep_and_a_look_read_what_waits_and_runs_and_not_what_has_ended() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let sqlite = open(&folder).await;
     let mut reader = sqlite.read().await.expect("a reader");
-    for sql in [rows::NEXT, rows::EXPIRED] {
+    for sql in [
+        rows::NEXT,
+        rows::EXPIRED,
+        rows::STANDING,
+        rows::WAITING,
+        rows::LAST_CHANGE,
+    ] {
         let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
         let steps: Vec<(i64, i64, i64, String)> =
             sqlx::query_as(explain).fetch_all(&mut *reader).await.expect("a plan");
         for (.., step) in &steps {
-            let whole_table = step.starts_with("SCAN") && !step.contains("queue_job_running");
+            let of_the_open = step.contains("queue_job_running") || step.contains("queue_job_waiting");
             let of_lanes = step == "SCAN lane" || step.contains("json_each");
-            assert!(!whole_table || of_lanes, "{steps:#?}");
+            let of_counts = step.contains("queue_ended") || step.contains("subquery");
+            let whole_table = step.starts_with("SCAN") && !of_the_open && !of_lanes && !of_counts;
+            assert!(!whole_table, "{steps:#?}");
             let by_team_only = step.contains("PRIMARY KEY (team=?)") || step.contains("queue_job_matter (team=?)");
             assert!(!by_team_only, "{steps:#?}");
         }
     }
+}
+
+/// Counts are kept in step with every way in which a job may end or begin anew, and with a database of the first schema.
+#[tokio::test]
+async fn ended_jobs_are_counted_without_being_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let clock = MockClock::default();
+    let sqlite = open(&folder).await;
+    let queue = SqliteQueue::new(sqlite.clone(), Arc::new(clock.clone()), options());
+    for id in ["done", "dead", "cancelled", "revived"] {
+        queue.enqueue(job("t", id)).await.expect("put in");
+    }
+    for id in ["older", "newer"] {
+        queue.enqueue(about("m", job("t", id))).await.expect("put in");
+    }
+    queue.cancel(&team("t"), "cancelled").await.expect("known");
+    queue.cancel(&team("t"), "revived").await.expect("known");
+    let claim = async |queue: &SqliteQueue| queue.claim(anyone()).await.expect("a claim").expect("a job").claim;
+    queue.complete(&claim(&queue).await).await.expect("current");
+    let failure = Failure {
+        message: "it failed".to_owned(),
+        retry: false,
+        not_before: None,
+    };
+    queue.fail(&claim(&queue).await, failure).await.expect("current");
+    queue.revive(&team("t"), "revived").await.expect("cancelled");
+    let counted = async |queue: &SqliteQueue| queue.stats().await.expect("stats").by_state;
+    let expected = [
+        (JobState::Waiting, 2),
+        (JobState::Done, 1),
+        (JobState::Dead, 1),
+        (JobState::Cancelled, 1),
+        (JobState::Absorbed, 1),
+    ];
+    assert_eq!(counted(&queue).await, expected.into());
+    sqlite
+        .write(|connection| {
+            async move {
+                sqlx::query("DELETE FROM queue_job WHERE id = 'dead'")
+                    .execute(connection)
+                    .await?;
+                Ok::<_, QueueError>(())
+            }
+            .boxed()
+        })
+        .await
+        .expect("a purge");
+    assert_eq!(counted(&queue).await.get(&JobState::Dead), None);
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_schema_is_counted_when_it_is_opened() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let first = open_with(&folder, &[SQLITE_SCHEMA]).await;
+    first
+        .write(|connection| {
+            async move {
+                for (id, state) in [("a", "done"), ("b", "done"), ("c", "absorbed"), ("d", "waiting")] {
+                    sqlx::query(
+                        "INSERT INTO queue_job (team, id, seq, kind, payload, state, fence, attempts, releases,
+                             created_at, run_at, cancel_requested, yield_requested)
+                         VALUES ('t', ?1, unicode(?1), 'review', '', ?2, 1, 1, 0, 5, 5, 0, 0)",
+                    )
+                    .bind(id)
+                    .bind(state)
+                    .execute(&mut *connection)
+                    .await?;
+                }
+                sqlx::query("INSERT INTO queue_lane (team, served) VALUES ('t', 3)")
+                    .execute(connection)
+                    .await?;
+                Ok::<_, QueueError>(())
+            }
+            .boxed()
+        })
+        .await
+        .expect("as the first version left it");
+    first.close().await;
+    let queue = SqliteQueue::new(open(&folder).await, Arc::new(MockClock::default()), options());
+    let expected = [(JobState::Waiting, 1), (JobState::Done, 2), (JobState::Absorbed, 1)];
+    assert_eq!(queue.stats().await.expect("stats").by_state, expected.into());
+    let next = queue.claim(anyone()).await.expect("a claim").expect("a job");
+    assert_eq!(next.claim.job, "d");
+}
+
+/// The machine's clock was set back by hours while nothing ran: what waits is due all the same, and what a worker left
+/// behind comes back after its lease.
+#[tokio::test]
+async fn a_clock_that_was_set_back_between_two_runs_holds_nothing_up() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let clock = MockClock::default();
+    let sqlite = open(&folder).await;
+    let queue = SqliteQueue::new(sqlite.clone(), Arc::new(clock.clone()), options());
+    queue.enqueue(job("t", "left")).await.expect("put in");
+    queue.claim(anyone()).await.expect("a claim").expect("a job");
+    queue.enqueue(job("t", "waits")).await.expect("put in");
+    sqlite.close().await;
+
+    clock.set(clock.now().minus(Duration::from_hours(5)));
+    let queue = SqliteQueue::new(open(&folder).await, Arc::new(clock.clone()), options());
+    let next = queue.claim(anyone()).await.expect("a claim").expect("a job").claim;
+    assert_eq!(next.job, "waits");
+    queue.complete(&next).await.expect("current");
+    for waiting in [0, 1] {
+        clock.advance(LEASE / 2);
+        assert_eq!(queue.sweep().await.expect("a sweep").waiting, waiting);
+    }
+    let next_due = queue
+        .stats()
+        .await
+        .expect("stats")
+        .next_due
+        .expect("it waits for its next try");
+    assert_eq!(
+        next_due,
+        clock.now().plus(options().backoff),
+        "told by the machine's clock"
+    );
 }
