@@ -165,10 +165,12 @@ impl Run {
         run_name(&self.team, &self.id)
     }
 
-    /// Whether there is something to undo.
+    /// Whether it can be undone (`C-4`). A curation that failed can, since it may have failed half way; a roll-back that
+    /// failed is asked for again instead and goes on where it stopped.
     pub fn may_be_undone(&self) -> std::result::Result<(), Error> {
-        if self.state == RunState::Succeeded && self.kind != Kind::DryRun {
-            return Ok(());
+        match (self.kind, self.state) {
+            (Kind::Curate | Kind::Rollback, RunState::Succeeded) | (Kind::Curate, RunState::Failed) => return Ok(()),
+            _ => {}
         }
         Err(Error::NotUndoable {
             run: self.name(),
@@ -177,6 +179,12 @@ impl Run {
                 Kind::Curate | Kind::Rollback => self.state.as_str(),
             },
         })
+    }
+
+    /// Whether it is known to have changed nothing: it has ended, and took no snapshot, which comes before any change.
+    pub fn changed_nothing(&self) -> bool {
+        let keeps_its_snapshot = self.state == RunState::Succeeded || self.kind == Kind::Curate;
+        !self.state.is_open() && keeps_its_snapshot && self.result.snapshot.is_empty()
     }
 }
 
@@ -201,6 +209,63 @@ pub struct TeamClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn run(kind: Kind, state: RunState, snapshot: &str) -> Run {
+        let now = Timestamp::from_secs(0);
+        Run {
+            team: TeamId::parse("red").unwrap(),
+            id: RunId::new(now, "0198c00000007000800000000000000a"),
+            kind,
+            requester: None,
+            users: Vec::new(),
+            undoes: None,
+            state,
+            problem: None,
+            attempts: 1,
+            result: Result {
+                snapshot: snapshot.to_owned(),
+                ..Result::default()
+            },
+            created_at: now,
+            ended_at: None,
+        }
+    }
+
+    #[test]
+    fn what_ended_and_may_have_changed_something_can_be_undone() {
+        use Kind::{Curate, DryRun, Rollback};
+        use RunState::{Failed, Queued, Running, Succeeded};
+        for (kind, state, undoable) in [
+            (Curate, Succeeded, true),
+            (Curate, Failed, true),
+            (Curate, Queued, false),
+            (Curate, Running, false),
+            (Rollback, Succeeded, true),
+            (Rollback, Failed, false),
+            (DryRun, Succeeded, false),
+            (DryRun, Failed, false),
+        ] {
+            assert_eq!(
+                run(kind, state, "s").may_be_undone().is_ok(),
+                undoable,
+                "{kind:?} {state:?}"
+            );
+        }
+        for (kind, state, snapshot, nothing) in [
+            (Curate, Succeeded, "", true),
+            (Curate, Failed, "", true),
+            (Curate, Failed, "s", false),
+            (Curate, Running, "", false),
+            (Rollback, Succeeded, "", true),
+            (Rollback, Failed, "", false),
+        ] {
+            assert_eq!(
+                run(kind, state, snapshot).changed_nothing(),
+                nothing,
+                "{kind:?} {state:?}"
+            );
+        }
+    }
 
     #[test]
     fn two_runs_of_one_second_have_distinct_names() {

@@ -69,8 +69,8 @@ pub enum Error {
         /// Its resource name.
         run: String,
     },
-    /// The run changed nothing that could be undone.
-    #[error("run {run} is {state}; only one that ended well and was no dry run can be undone")]
+    /// The run has not ended, or is of a kind that is not undone.
+    #[error("run {run} is {state}; only a curation that ended and a roll-back that ended well can be undone")]
     NotUndoable {
         /// Its resource name.
         run: String,

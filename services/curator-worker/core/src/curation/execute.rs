@@ -90,6 +90,12 @@ pub trait RunJournal: Send + Sync {
 
     /// Keeps what was decided, and `at` as first sight of the skills that were not seen before.
     async fn keep_plan(&self, plan: &Plan) -> Result<(), Error>;
+
+    /// Keeps the name of the run's snapshot; nothing of the run is changed before.
+    async fn keep_snapshot(&self, snapshot: &str) -> Result<(), Error>;
+
+    /// Whether an earlier run of the team changed nothing, as far as its row tells.
+    async fn changed_nothing(&self, run: &RunId) -> Result<bool, Error>;
 }
 
 /// Carries a run out.
@@ -102,6 +108,9 @@ pub async fn execute(
     now: Timestamp,
 ) -> Result<Finished, Error> {
     if let (Kind::Rollback, Some(undoes)) = (run.kind, &run.undoes) {
+        if journal.changed_nothing(undoes).await? {
+            return report::rollback(run, now, undoes, "", &[]);
+        }
         let (snapshot, changes) = library.rollback(undoes, &run.id).await?;
         return report::rollback(run, now, undoes, &snapshot, &changes);
     }
@@ -123,6 +132,7 @@ pub async fn execute(
         return report::curation(run, &plan, "", &[]);
     }
     let snapshot = library.create_snapshot(&run.id).await?;
+    journal.keep_snapshot(&snapshot).await?;
     let mut changes = Vec::with_capacity(wanted.len());
     for batch in wanted.chunks(BATCH) {
         changes.extend(library.apply(&run.id, batch).await?);

@@ -10,6 +10,7 @@ use steward_curator_core::curation::execute::{Change, Library, LibraryPort};
 use steward_curator_core::curation::transitions::{Age, Decision, Record};
 use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::transition_result::Outcome;
+use steward_runtime::failpoint;
 
 use super::SKILLS;
 use crate::identity::JobToken;
@@ -82,6 +83,7 @@ impl LibraryPort for JobLibrary {
             .apply_transitions(request)
             .await
             .map_err(super::by(SKILLS))?;
+        failpoint::hit("curation.change.after");
         response.results.into_iter().map(change).collect()
     }
 
@@ -92,6 +94,7 @@ impl LibraryPort for JobLibrary {
             rollback: rollback.to_string(),
         };
         let response = self.client.rollback_run(request).await.map_err(super::by(SKILLS))?;
+        failpoint::hit("curation.rollback.after");
         let changes = response.results.into_iter().map(change).collect::<Result<_, _>>()?;
         Ok((response.snapshot.unwrap_or_default().name, changes))
     }

@@ -19,6 +19,10 @@ struct Fake {
     seen: Mutex<BTreeMap<String, Timestamp>>,
     plan: Mutex<Option<Plan>>,
     named: BTreeSet<String>,
+    /// Runs that are known to have changed nothing.
+    idle: BTreeSet<String>,
+    /// How many changes are made before the registry stops answering.
+    breaks_after: Mutex<Option<usize>>,
 }
 
 fn day(day: i64) -> Timestamp {
@@ -97,6 +101,12 @@ impl LibraryPort for Fake {
         self.called("apply");
         let mut records = self.records.lock().unwrap();
         for decision in decisions {
+            if let Some(left) = self.breaks_after.lock().unwrap().as_mut() {
+                if *left == 0 {
+                    return Err(Error::unreadable("the registry", "it stopped answering"));
+                }
+                *left -= 1;
+            }
             let record = records.iter_mut().find(|record| record.uid == decision.uid);
             record.unwrap().age = decision.to;
         }
@@ -143,13 +153,25 @@ impl RunJournal for Fake {
         *self.plan.lock().unwrap() = Some(plan.clone());
         Ok(())
     }
+
+    async fn keep_snapshot(&self, snapshot: &str) -> Result<(), Error> {
+        self.called(&format!("keep {snapshot}"));
+        Ok(())
+    }
+
+    async fn changed_nothing(&self, run: &RunId) -> Result<bool, Error> {
+        Ok(self.idle.contains(run.as_str()))
+    }
 }
+
+/// The call that keeps the snapshot of the run.
+const KEEP: &str = "keep teams/red/librarySnapshots/20261129t000000z-00000000000a";
 
 #[tokio::test]
 async fn the_plan_and_the_snapshot_come_before_any_change() {
     let fake = Fake::new(&[1, 40, 100]);
     let finished = fake.execute(Kind::Curate, day(0)).await;
-    assert_eq!(fake.calls(), ["records", "plan", "snapshot", "apply"]);
+    assert_eq!(fake.calls(), ["records", "plan", "snapshot", KEEP, "apply"]);
     assert_eq!(finished.result.summary, "1 marked stale, 1 archived");
     let json: serde_json::Value = serde_json::from_str(&finished.run_json).unwrap();
     assert_eq!(
@@ -189,7 +211,7 @@ async fn a_later_try_does_what_the_first_decided() {
     let first = fake.execute(Kind::Curate, day(0)).await;
     fake.calls();
     let second = fake.execute(Kind::Curate, day(300)).await;
-    assert_eq!(fake.calls(), ["snapshot", "apply"]);
+    assert_eq!(fake.calls(), ["snapshot", KEEP, "apply"]);
     assert_eq!(second, first);
 }
 
@@ -235,4 +257,44 @@ async fn a_roll_back_reports_what_it_left_alone() {
             .markdown
             .contains("| `two` | archived | active |  | conflict name taken |")
     );
+}
+
+/// `C-4`: there is no snapshot to put back, and that is no failure.
+#[tokio::test]
+async fn undoing_a_run_that_changed_nothing_changes_nothing_and_succeeds() {
+    let mut fake = Fake::new(&[1]);
+    let id = RunId::parse("20261101t000000z-00000000000b").unwrap();
+    fake.idle.insert(id.to_string());
+    let undo = Run {
+        undoes: Some(id),
+        ..run(Kind::Rollback)
+    };
+    let finished = execute(&undo, &fake, &fake, &fake, SETTINGS, day(0)).await.unwrap();
+    assert_eq!(fake.calls(), Vec::<String>::new(), "the registry is not asked");
+    assert_eq!(
+        (finished.result.changes, finished.result.summary.as_str()),
+        (0, "Nothing to change")
+    );
+    assert!(
+        finished
+            .markdown
+            .contains("Undoes `teams/red/curationRuns/20261101t000000z-00000000000b`")
+    );
+}
+
+/// `C-4`: the registry goes away in the middle; the next try ends with what the first had decided.
+#[tokio::test]
+async fn a_run_that_broke_off_is_carried_to_its_end() {
+    let fake = Fake::new(&[40, 50, 100]);
+    *fake.breaks_after.lock().unwrap() = Some(1);
+    execute(&run(Kind::Curate), &fake, &fake, &fake, SETTINGS, day(0))
+        .await
+        .expect_err("it breaks off");
+    assert_eq!(fake.calls(), ["records", "plan", "snapshot", KEEP, "apply"]);
+    *fake.breaks_after.lock().unwrap() = None;
+    let finished = fake.execute(Kind::Curate, day(80)).await;
+    assert_eq!(fake.calls(), ["snapshot", KEEP, "apply"], "it looks and decides once");
+    assert_eq!(finished.result.summary, "2 marked stale, 1 archived");
+    let ages: Vec<Age> = fake.records.lock().unwrap().iter().map(|record| record.age).collect();
+    assert_eq!(ages, [Age::Stale, Age::Stale, Age::Archived]);
 }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use steward_base::Timestamp;
 use steward_curator_core::Error;
+use steward_curator_core::curation::RunId;
 use steward_curator_core::curation::execute::{Plan, RunJournal};
 use steward_queue::Claim;
+use steward_runtime::failpoint;
 
 use super::super::{Failure, Ledger};
-use super::rows::unreadable;
+use super::rows::{self, unreadable};
 
 /// The journal of one claim.
 #[derive(Debug)]
@@ -86,6 +88,36 @@ impl RunJournal for CurationJournal {
                 Ok(())
             })
         });
-        kept.await
+        kept.await?;
+        failpoint::hit("curation.plan.after");
+        Ok(())
+    }
+
+    async fn keep_snapshot(&self, snapshot: &str) -> Result<(), Error> {
+        let (claim, snapshot) = (self.claim.clone(), snapshot.to_owned());
+        let kept = self.ledger.write(move |ledger, connection| {
+            Box::pin(async move {
+                ledger.jobs.check(connection, &claim).await?;
+                sqlx::query("UPDATE curation_run SET snapshot = ? WHERE team = ? AND id = ?")
+                    .bind(snapshot)
+                    .bind(claim.team.as_str())
+                    .bind(&claim.job)
+                    .execute(connection)
+                    .await?;
+                Ok(())
+            })
+        });
+        kept.await?;
+        failpoint::hit("curation.snapshot.after");
+        Ok(())
+    }
+
+    async fn changed_nothing(&self, run: &RunId) -> Result<bool, Error> {
+        let read = async {
+            let mut connection = self.ledger.sqlite.read().await?;
+            rows::get(&mut connection, &self.claim.team, run.as_str()).await
+        };
+        let found = read.await.map_err(|Failure(error)| error)?;
+        Ok(found.is_some_and(|run| run.changed_nothing()))
     }
 }

@@ -216,11 +216,53 @@ async fn a_run_is_tried_again_and_fails_after_its_last_try() {
     let (ended, ..) = rig.ledger.run_report(&red(), &run.id).await.unwrap();
     assert_eq!((ended.state, ended.attempts), (RunState::Failed, 3));
     assert_eq!(ended.problem.unwrap().reason, "DEPENDENCY_UNAVAILABLE");
-    let undo = NewRun {
-        undoes: Some(run.id),
-        ..rig.new_run(Kind::Rollback, "r2")
+}
+
+/// `C-4`: a run that gave up half way is undone like one that came to its end; the row knows its snapshot from the moment
+/// when there is one, and a row without one says that nothing was changed.
+#[tokio::test]
+async fn a_run_that_gave_up_half_way_can_be_undone() {
+    let rig = Rig::new("curation-half").await;
+    let give_up = || RunTried::Failed {
+        problem: Problem::new("RECORD_DAMAGED", "damaged"),
+        retry: false,
     };
-    assert!(rig.ledger.request_run(undo).await.is_err());
+    for (request, snapshot) in [("r1", ""), ("r2", "teams/red/librarySnapshots/r2")] {
+        let run = rig
+            .ledger
+            .request_run(rig.new_run(Kind::Curate, request))
+            .await
+            .unwrap();
+        let claim = rig.claim().await.job.claim;
+        if !snapshot.is_empty() {
+            let journal = rig.ledger.curation_journal(&claim);
+            journal.keep_snapshot(snapshot).await.unwrap();
+        }
+        let ended = rig.ledger.settle_run(&claim, give_up()).await.unwrap();
+        assert_eq!(
+            (ended.state, ended.result.snapshot.as_str()),
+            (RunState::Failed, snapshot)
+        );
+        let undo = NewRun {
+            undoes: Some(run.id.clone()),
+            ..rig.new_run(Kind::Rollback, &format!("{request}-undo"))
+        };
+        let undo = rig.ledger.request_run(undo).await.unwrap();
+        let undoing = rig.claim().await.job.claim;
+        let journal = rig.ledger.curation_journal(&undoing);
+        assert_eq!(journal.changed_nothing(&run.id).await.unwrap(), snapshot.is_empty());
+        assert!(!journal.changed_nothing(&undo.id).await.unwrap(), "it still runs");
+        rig.ledger.settle_run(&undoing, give_up()).await.unwrap();
+        let again = NewRun {
+            undoes: Some(undo.id),
+            ..rig.new_run(Kind::Rollback, "again")
+        };
+        let refused = rig.ledger.request_run(again).await;
+        assert!(
+            matches!(refused, Err(Error::NotUndoable { .. })),
+            "a roll-back is asked for again instead"
+        );
+    }
 }
 
 #[tokio::test]
@@ -259,6 +301,8 @@ async fn a_plan_outlives_the_process_and_a_stale_claim_keeps_none() {
     assert_eq!(journal.plan().await.unwrap(), Some(plan.clone()));
     let stale = rig.ledger.curation_journal(&first.job.claim);
     assert!(matches!(stale.keep_plan(&plan).await, Err(Error::StaleFence { .. })));
+    let kept = stale.keep_snapshot("teams/red/librarySnapshots/late").await;
+    assert!(matches!(kept, Err(Error::StaleFence { .. })));
     let settled = rig.ledger.settle_run(&first.job.claim, finished()).await;
     assert!(matches!(settled, Err(Error::StaleFence { .. })));
 }
