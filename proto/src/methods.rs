@@ -1,5 +1,8 @@
 //! Every RPC with its policy and idempotency, as its `.proto` file declares them.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// Whether a call may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idempotency {
@@ -32,7 +35,9 @@ pub struct Method {
 
 include!("gen/methods.rs");
 
-/// The RPC with this path.
+/// The RPC with this path. Every call asks several times, so that the table is indexed once.
 pub fn find(path: &str) -> Option<&'static Method> {
-    METHODS.iter().find(|method| method.path == path)
+    static BY_PATH: LazyLock<HashMap<&'static str, &'static Method>> =
+        LazyLock::new(|| METHODS.iter().map(|method| (method.path, method)).collect());
+    BY_PATH.get(path).copied()
 }

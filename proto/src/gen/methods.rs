@@ -11,6 +11,7 @@ pub static METHODS: &[Method] = &[
     Method { path: "/steward.access.v1.AccessService/RevokeToken", idempotency: Idempotency::Idempotent, min_role: 1, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.access.v1.AccessService/ExchangeJobToken", idempotency: Idempotency::NoSideEffects, min_role: 0, capability: "", service: true, public: false, server_streaming: false },
     Method { path: "/steward.access.v1.AccessService/ListRevocations", idempotency: Idempotency::NoSideEffects, min_role: 0, capability: "", service: true, public: false, server_streaming: false },
+    Method { path: "/steward.access.v1.AuditService/ListAuditEvents", idempotency: Idempotency::NoSideEffects, min_role: 4, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.access.v1.RevocationService/ApplyRevocations", idempotency: Idempotency::Idempotent, min_role: 0, capability: "", service: true, public: false, server_streaming: false },
     Method { path: "/steward.agent.v1.AgentService/RunTurn", idempotency: Idempotency::Idempotent, min_role: 2, capability: "", service: false, public: false, server_streaming: true },
     Method { path: "/steward.agent.v1.AgentService/WatchTurn", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "", service: false, public: false, server_streaming: true },

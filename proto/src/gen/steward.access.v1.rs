@@ -558,6 +558,9 @@ pub struct ListRevocationsResponse {
     /// All revocations in force.
     #[prost(message, repeated, tag = "1")]
     pub revocations: ::prost::alloc::vec::Vec<Revocation>,
+    /// Version of the list; a later list has a higher one, also after a restart of the signer. At least 1.
+    #[prost(uint64, tag = "2")]
+    pub version: u64,
 }
 impl ::prost::Name for ListRevocationsResponse {
     const NAME: &'static str = "ListRevocationsResponse";
@@ -575,6 +578,9 @@ pub struct ApplyRevocationsRequest {
     /// All revocations in force; replaces what the server had.
     #[prost(message, repeated, tag = "1")]
     pub revocations: ::prost::alloc::vec::Vec<Revocation>,
+    /// Version of the list, at least 1. A list with a lower one than the server has is out of date and changes nothing.
+    #[prost(uint64, tag = "2")]
+    pub version: u64,
 }
 impl ::prost::Name for ApplyRevocationsRequest {
     const NAME: &'static str = "ApplyRevocationsRequest";
@@ -588,7 +594,11 @@ impl ::prost::Name for ApplyRevocationsRequest {
 }
 /// Response of ApplyRevocations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ApplyRevocationsResponse {}
+pub struct ApplyRevocationsResponse {
+    /// Version of the list that the server has now: the request's, or a higher one.
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+}
 impl ::prost::Name for ApplyRevocationsResponse {
     const NAME: &'static str = "ApplyRevocationsResponse";
     const PACKAGE: &'static str = "steward.access.v1";
@@ -1781,7 +1791,8 @@ pub mod revocation_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Replaces the list of revocations that this server refuses. Kept across restarts before it is answered.
+        /// Replaces the list of revocations that this server refuses, unless it has a later one: then nothing changes. Kept
+        /// across restarts before it is answered. Errors: INVALID_REQUEST.
         pub async fn apply_revocations(
             &mut self,
             request: impl tonic::IntoRequest<super::ApplyRevocationsRequest>,
@@ -1826,7 +1837,8 @@ pub mod revocation_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with RevocationServiceServer.
     #[async_trait]
     pub trait RevocationService: std::marker::Send + std::marker::Sync + 'static {
-        /// Replaces the list of revocations that this server refuses. Kept across restarts before it is answered.
+        /// Replaces the list of revocations that this server refuses, unless it has a later one: then nothing changes. Kept
+        /// across restarts before it is answered. Errors: INVALID_REQUEST.
         async fn apply_revocations(
             &self,
             request: tonic::Request<super::ApplyRevocationsRequest>,
@@ -1995,6 +2007,526 @@ pub mod revocation_service_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "steward.access.v1.RevocationService";
     impl<T> tonic::server::NamedService for RevocationServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// One call, or several like it. It holds no text of a request beside resource names, and no credential.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditEvent {
+    /// `teams/{team}/auditEvents/{event}`, with `-` for the team of a call without one. The event's id is unique within the
+    /// log of one process and rises with time.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// When the call ended.
+    #[prost(message, optional, tag = "2")]
+    pub time: ::core::option::Option<::prost_types::Timestamp>,
+    /// The service of Steward that was asked, for example `memory-service`.
+    #[prost(string, tag = "3")]
+    pub service: ::prost::alloc::string::String,
+    /// Package, service and method, for example `steward.memory.v1.MemoryService/Apply`; `_OTHER` for one that does not exist.
+    #[prost(string, tag = "4")]
+    pub method: ::prost::alloc::string::String,
+    /// What kind of credential it was.
+    #[prost(enumeration = "PrincipalKind", tag = "5")]
+    pub principal_kind: i32,
+    /// The person who called or on whose behalf, `teams/{team}/users/{user}`; empty when there is none.
+    #[prost(string, tag = "6")]
+    pub user: ::prost::alloc::string::String,
+    /// The person's role at that time; unspecified without a person.
+    #[prost(enumeration = "super::super::common::v1::Role", tag = "7")]
+    pub role: i32,
+    /// Which kind of activity the credential was for; unspecified without a credential.
+    #[prost(enumeration = "super::super::common::v1::Origin", tag = "8")]
+    pub origin: i32,
+    /// The service that called, for example `curator-worker`; empty unless the kind is SERVICE.
+    #[prost(string, tag = "9")]
+    pub caller_service: ::prost::alloc::string::String,
+    /// The job that the credential was signed for; empty unless the kind is JOB.
+    #[prost(string, tag = "10")]
+    pub job_id: ::prost::alloc::string::String,
+    /// Fence of the job's claim; 0 unless the kind is JOB.
+    #[prost(uint64, tag = "11")]
+    pub fence: u64,
+    /// The session that the credential was bound to; empty when it was bound to none.
+    #[prost(string, tag = "12")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Id of the credential (`jti`); empty without a valid one.
+    #[prost(string, tag = "13")]
+    pub token_id: ::prost::alloc::string::String,
+    /// Resource names and ids that the request named in fields that are known to hold such, each as `field=value`, for example
+    /// `store=teams/red/users/ann/memory/notes`. At most 8; empty when the call was refused before its request was read.
+    #[prost(string, repeated, tag = "14")]
+    pub resources: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Id under which logs and errors of all services know the call.
+    #[prost(string, tag = "15")]
+    pub request_id: ::prost::alloc::string::String,
+    /// Address that the call came from, `127.0.0.1:40312`, or `unix`; empty for a call inside the process.
+    #[prost(string, tag = "16")]
+    pub peer: ::prost::alloc::string::String,
+    /// How it ended, in one word.
+    #[prost(enumeration = "AuditOutcome", tag = "17")]
+    pub outcome: i32,
+    /// Name of the gRPC status code, for example `PERMISSION_DENIED`.
+    #[prost(string, tag = "18")]
+    pub code: ::prost::alloc::string::String,
+    /// `ErrorInfo.reason`, for example `METHOD_DENIED`; empty when the call succeeded or nobody gave a reason.
+    #[prost(string, tag = "19")]
+    pub reason: ::prost::alloc::string::String,
+    /// How many calls the record stands for: 1, or more when denied calls came too fast to keep each. Of several, those
+    /// fields are set in which they agree, and `time` is that of the last.
+    #[prost(uint64, tag = "20")]
+    pub count: u64,
+}
+impl ::prost::Name for AuditEvent {
+    const NAME: &'static str = "AuditEvent";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.AuditEvent".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.AuditEvent".into()
+    }
+}
+/// Request of ListAuditEvents.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListAuditEventsRequest {
+    /// The caller's own team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Only records of this time or later; absent: from the beginning.
+    #[prost(message, optional, tag = "2")]
+    pub start_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only records before this time; absent: until now.
+    #[prost(message, optional, tag = "3")]
+    pub end_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only of this person, `teams/{team}/users/{user}`; empty: of anyone.
+    #[prost(string, tag = "4")]
+    pub user: ::prost::alloc::string::String,
+    /// Only of this method, `steward.memory.v1.MemoryService/Apply`, or of a whole service or package, which is a beginning of
+    /// it up to a dot or slash, `steward.memory.v1`; empty: any.
+    #[prost(string, tag = "5")]
+    pub method: ::prost::alloc::string::String,
+    /// Only with this outcome; unspecified: any.
+    #[prost(enumeration = "AuditOutcome", tag = "6")]
+    pub outcome: i32,
+    /// Adds records of calls without a team: with no valid credential, or of services that act for nobody in particular.
+    #[prost(bool, tag = "7")]
+    pub include_unattributed: bool,
+    /// At most this many; 0 means 50, more than 500 is coerced to 500, negative is an error.
+    #[prost(int32, tag = "8")]
+    pub page_size: i32,
+    /// From the previous page; empty for the first.
+    #[prost(string, tag = "9")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListAuditEventsRequest {
+    const NAME: &'static str = "ListAuditEventsRequest";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListAuditEventsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListAuditEventsRequest".into()
+    }
+}
+/// Response of ListAuditEvents.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListAuditEventsResponse {
+    /// The records, newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub audit_events: ::prost::alloc::vec::Vec<AuditEvent>,
+    /// For the next page; empty at the end.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListAuditEventsResponse {
+    const NAME: &'static str = "ListAuditEventsResponse";
+    const PACKAGE: &'static str = "steward.access.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.access.v1.ListAuditEventsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.access.v1.ListAuditEventsResponse".into()
+    }
+}
+/// What kind of credential a call was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PrincipalKind {
+    /// No credential, or one that is not valid.
+    Unspecified = 0,
+    /// A person's own token.
+    Person = 1,
+    /// The agent, during a turn of a person.
+    Turn = 2,
+    /// A background job on behalf of a person.
+    Job = 3,
+    /// One of the services itself.
+    Service = 4,
+}
+impl PrincipalKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PRINCIPAL_KIND_UNSPECIFIED",
+            Self::Person => "PRINCIPAL_KIND_PERSON",
+            Self::Turn => "PRINCIPAL_KIND_TURN",
+            Self::Job => "PRINCIPAL_KIND_JOB",
+            Self::Service => "PRINCIPAL_KIND_SERVICE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PRINCIPAL_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "PRINCIPAL_KIND_PERSON" => Some(Self::Person),
+            "PRINCIPAL_KIND_TURN" => Some(Self::Turn),
+            "PRINCIPAL_KIND_JOB" => Some(Self::Job),
+            "PRINCIPAL_KIND_SERVICE" => Some(Self::Service),
+            _ => None,
+        }
+    }
+}
+/// How a call ended, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum AuditOutcome {
+    /// Not given; in a request: any.
+    Unspecified = 0,
+    /// The call answered OK.
+    Succeeded = 1,
+    /// The call was refused with UNAUTHENTICATED or PERMISSION_DENIED.
+    Denied = 2,
+    /// The call ended with any other error. The caller may have gone away before the end, which is CANCELLED; the change may be done then.
+    Failed = 3,
+}
+impl AuditOutcome {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "AUDIT_OUTCOME_UNSPECIFIED",
+            Self::Succeeded => "AUDIT_OUTCOME_SUCCEEDED",
+            Self::Denied => "AUDIT_OUTCOME_DENIED",
+            Self::Failed => "AUDIT_OUTCOME_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "AUDIT_OUTCOME_UNSPECIFIED" => Some(Self::Unspecified),
+            "AUDIT_OUTCOME_SUCCEEDED" => Some(Self::Succeeded),
+            "AUDIT_OUTCOME_DENIED" => Some(Self::Denied),
+            "AUDIT_OUTCOME_FAILED" => Some(Self::Failed),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+pub mod audit_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Shows the audit log of one process: every call that may change something and was made by a person, for a turn or for a
+    /// job, and every call that was denied, whoever made it. Every process serves it for what arrived there and nothing else; a
+    /// reader of several processes merges their answers by time. Records are never changed; they leave the log only by age or
+    /// size.
+    #[derive(Debug, Clone)]
+    pub struct AuditServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> AuditServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> AuditServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            AuditServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Lists the records of a team, newest first. What was answered before the call is in it. Errors: TEAM_NOT_FOUND,
+        /// HOME_TEAM_REQUIRED when records without a team are asked for by anyone but an admin of the home team, INVALID_REQUEST.
+        pub async fn list_audit_events(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListAuditEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListAuditEventsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.access.v1.AuditService/ListAuditEvents",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.access.v1.AuditService", "ListAuditEvents"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod audit_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with AuditServiceServer.
+    #[async_trait]
+    pub trait AuditService: std::marker::Send + std::marker::Sync + 'static {
+        /// Lists the records of a team, newest first. What was answered before the call is in it. Errors: TEAM_NOT_FOUND,
+        /// HOME_TEAM_REQUIRED when records without a team are asked for by anyone but an admin of the home team, INVALID_REQUEST.
+        async fn list_audit_events(
+            &self,
+            request: tonic::Request<super::ListAuditEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListAuditEventsResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Shows the audit log of one process: every call that may change something and was made by a person, for a turn or for a
+    /// job, and every call that was denied, whoever made it. Every process serves it for what arrived there and nothing else; a
+    /// reader of several processes merges their answers by time. Records are never changed; they leave the log only by age or
+    /// size.
+    #[derive(Debug)]
+    pub struct AuditServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> AuditServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for AuditServiceServer<T>
+    where
+        T: AuditService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/steward.access.v1.AuditService/ListAuditEvents" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListAuditEventsSvc<T: AuditService>(pub Arc<T>);
+                    impl<
+                        T: AuditService,
+                    > tonic::server::UnaryService<super::ListAuditEventsRequest>
+                    for ListAuditEventsSvc<T> {
+                        type Response = super::ListAuditEventsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListAuditEventsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as AuditService>::list_audit_events(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListAuditEventsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for AuditServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "steward.access.v1.AuditService";
+    impl<T> tonic::server::NamedService for AuditServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

@@ -32,6 +32,8 @@ struct Shared {
     access: Access,
     auth: Arc<Auth>,
     peers: Vec<Peer>,
+    /// Held from reading the list until it has its version.
+    reading: tokio::sync::Mutex<()>,
     nudge: Nudge,
     clock: Arc<dyn Clock>,
 }
@@ -64,6 +66,7 @@ impl RevocationPush {
             access,
             auth,
             peers: peers.collect(),
+            reading: tokio::sync::Mutex::default(),
             nudge,
             clock,
         }))
@@ -77,7 +80,9 @@ impl RevocationPush {
     }
 
     /// What is revoked now, in force here.
-    async fn apply_here(&self) -> Result<Vec<Revocation>, access::Error> {
+    async fn apply_here(&self) -> Result<(u64, Vec<Revocation>), access::Error> {
+        // One at a time, so that of two lists the one that was read later has the higher version.
+        let _alone = self.0.reading.lock().await;
         let entries: Vec<Revocation> = self
             .0
             .access
@@ -88,13 +93,19 @@ impl RevocationPush {
             .collect();
         let (auth, kept) = (Arc::clone(&self.0.auth), entries.clone());
         // The file is flushed to disk, which may take a while.
-        let stored = tokio::task::spawn_blocking(move || auth.revocations().replace(kept)).await;
+        let stored = tokio::task::spawn_blocking(move || auth.revocations().publish(kept)).await;
         let stored = stored.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-        stored.map_err(|error| access::Error::Store(access::StoreFailure::Unavailable(Box::new(error))))?;
-        Ok(entries)
+        let version =
+            stored.map_err(|error| access::Error::Store(access::StoreFailure::Unavailable(Box::new(error))))?;
+        Ok((version, entries))
     }
 
-    async fn push(&self, peer: &Peer, entries: &[Revocation]) -> Result<bool, BoxError> {
+    /// What is revoked now, with its version, for those that pull.
+    pub(crate) async fn listed(&self) -> Result<(u64, Vec<Revocation>), access::Error> {
+        self.apply_here().await
+    }
+
+    async fn push(&self, peer: &Peer, version: u64, entries: &[Revocation]) -> Result<bool, BoxError> {
         let now = self.0.clock.now();
         let current = |has: &Option<(Vec<Revocation>, Timestamp)>| {
             has.as_ref()
@@ -105,6 +116,7 @@ impl RevocationPush {
         }
         let request = ApplyRevocationsRequest {
             revocations: entries.iter().map(revocation_to_pb).collect(),
+            version,
         };
         peer.client.apply_revocations(request).await?;
         *peer.has.lock().unwrap_or_else(PoisonError::into_inner) = Some((entries.to_vec(), now));
@@ -118,11 +130,11 @@ impl Reconciler for RevocationPush {
     }
 
     async fn tick(&self) -> Result<Report, BoxError> {
-        let entries = self.apply_here().await?;
+        let (version, entries) = self.apply_here().await?;
         let mut report = Report::default();
         let mut problems = Vec::new();
         for peer in &self.0.peers {
-            match self.push(peer, &entries).await {
+            match self.push(peer, version, &entries).await {
                 Ok(pushed) => report.items += u64::from(pushed),
                 // One that does not answer must not keep the others waiting.
                 Err(error) => problems.push(format!("{}: {}", peer.name, error_chain(&*error))),

@@ -11,13 +11,13 @@ mod revoke_token;
 mod update_user;
 mod who_am_i;
 
-use steward_orchestrator_core::access::{Access, Error, Revoked};
+use steward_grpc::auth::revocation_to_pb;
+use steward_orchestrator_core::access::{Access, Error};
 use steward_proto::access::v1 as pb;
 use steward_proto::access::v1::access_service_server::AccessService;
 use tonic::{Request, Response, Status};
 
 use super::access_status;
-use super::convert::timestamp_to_pb;
 use crate::background::RevocationPush;
 
 /// Serves the operations of the core.
@@ -124,18 +124,10 @@ impl AccessService for AccessRpc {
         &self,
         _request: Request<pb::ListRevocationsRequest>,
     ) -> Result<Response<pb::ListRevocationsResponse>, Status> {
-        let listed = self.access.list_revocations().await.map_err(access_status)?;
-        let revocations = listed.into_iter().map(|revocation| pb::Revocation {
-            subject: Some(match revocation.subject {
-                Revoked::Token(id) => pb::revocation::Subject::TokenId(id),
-                Revoked::User(team, user) => {
-                    pb::revocation::Subject::User(steward_base::names::user_name(&team, &user))
-                }
-            }),
-            expire_time: revocation.expires.map(timestamp_to_pb),
-        });
+        let (version, listed) = self.revocations.listed().await.map_err(access_status)?;
         Ok(Response::new(pb::ListRevocationsResponse {
-            revocations: revocations.collect(),
+            revocations: listed.iter().map(revocation_to_pb).collect(),
+            version,
         }))
     }
 }

@@ -36,7 +36,7 @@ impl Reconciler for RevocationPull {
             .map(revocation_from_pb)
             .collect::<Result<Vec<_>, _>>()?;
         let items = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-        self.auth.revocations().replace(entries)?;
+        self.auth.revocations().replace(listed.version, entries)?;
         Ok(Report { items, more: false })
     }
 }

@@ -1,13 +1,14 @@
 //! What is no longer accepted although its signature is good: tokens by id, and everything of a disabled user.
 //!
 //! The list is small and complete: whoever pushes it pushes all of it. It is kept in a file, since a server that comes up
-//! while the orchestrator is down must not accept what was revoked before.
+//! while the orchestrator is down must not accept what was revoked before. It has a version, since a push may be late: a
+//! list that is older than the one in force changes nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde::{Deserialize, Serialize};
 use steward_base::names::{TeamId, UserId};
@@ -44,6 +45,7 @@ pub struct Revocations {
 /// The entries, and the same by what a call is looked up with: every call of every server asks.
 #[derive(Debug, Default)]
 struct List {
+    version: u64,
     entries: Vec<Revocation>,
     /// Whether the file says the same.
     kept: bool,
@@ -51,9 +53,34 @@ struct List {
     users: HashMap<TeamId, HashSet<UserId>>,
 }
 
+/// What the file says.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    version: u64,
+    entries: Vec<Revocation>,
+}
+
+/// Files of both forms: the first one had no version.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AnyKept {
+    Versioned(Kept),
+    Bare(Vec<Revocation>),
+}
+
+impl From<AnyKept> for Kept {
+    fn from(kept: AnyKept) -> Self {
+        match kept {
+            AnyKept::Versioned(kept) => kept,
+            AnyKept::Bare(entries) => Self { version: 0, entries },
+        }
+    }
+}
+
 impl List {
-    fn new(entries: Vec<Revocation>, kept: bool) -> Self {
+    fn new(version: u64, entries: Vec<Revocation>, kept: bool) -> Self {
         let mut list = Self {
+            version,
             kept,
             ..Self::default()
         };
@@ -95,40 +122,86 @@ impl Revocations {
     /// Kept in the file at `path`; what is there counts from now on. A file that cannot be understood is an error: a
     /// server must not start without knowing what it must refuse.
     pub fn open(path: PathBuf, clock: Arc<dyn Clock>) -> io::Result<Self> {
-        let entries = match fs::read(&path) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        let kept = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice::<AnyKept>(&bytes)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?
+                .into(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::default(),
             Err(error) => return Err(error),
         };
         Ok(Self {
             path: Some(path),
             clock,
-            list: RwLock::new(List::new(entries, true)),
+            list: RwLock::new(List::new(kept.version, kept.entries, true)),
         })
     }
 
-    /// Takes a complete new list. It is in force from now on even if it cannot be kept: the error says that it would be
-    /// lost with the process, and the same list again tries to keep it again.
-    pub fn replace(&self, mut entries: Vec<Revocation>) -> io::Result<()> {
+    /// Takes a complete list that was read from where it belongs just now, and answers its version: that of the list in
+    /// force if both say the same, else a higher one. For the signer, which reads and publishes one list at a time.
+    pub fn publish(&self, entries: Vec<Revocation>) -> io::Result<u64> {
         let now = self.clock.now();
-        entries.retain(|entry| entry.expires.is_none_or(|expires| now < expires));
-        let mut current = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current();
+        let entries = in_time(entries, now);
+        let version = if current.version > 0 && current.entries == entries {
+            current.version
+        } else {
+            // Higher than any before, also after the clock was set back.
+            let by_clock = u64::try_from(now.as_micros()).unwrap_or(0);
+            by_clock.max(current.version.saturating_add(1))
+        };
+        self.take(&mut current, version, entries)
+    }
+
+    /// Takes a complete list, unless a later one is in force, and answers the version that is. It is in force from now on
+    /// even if it cannot be kept: the error says that it would be lost with the process, and the same list again tries to
+    /// keep it again.
+    pub fn replace(&self, version: u64, entries: Vec<Revocation>) -> io::Result<u64> {
+        let now = self.clock.now();
+        let mut current = self.current();
+        if version < current.version {
+            tracing::info!(
+                version,
+                in_force = current.version,
+                "an old list of revocations came late"
+            );
+            let (version, entries) = (current.version, current.entries.clone());
+            return self.take(&mut current, version, entries);
+        }
+        self.take(&mut current, version, in_time(entries, now))
+    }
+
+    /// The lock is held while writing, so that the file never says something older than the list.
+    fn take(&self, current: &mut List, version: u64, entries: Vec<Revocation>) -> io::Result<u64> {
         if current.entries != entries {
-            tracing::info!(entries = entries.len(), "revocations changed");
-            *current = List::new(entries, false);
+            tracing::info!(version, entries = entries.len(), "revocations changed");
+            *current = List::new(version, entries, false);
+        } else if current.version != version {
+            current.version = version;
+            current.kept = false;
         }
         if current.kept {
-            return Ok(());
+            return Ok(version);
         }
-        // Still held while writing, so that the file never says something older than the list.
         if let Some(path) = &self.path {
-            let bytes = serde_json::to_vec(&current.entries).map_err(io::Error::other)?;
+            let kept = Kept {
+                version,
+                entries: current.entries.clone(),
+            };
+            let bytes = serde_json::to_vec(&kept).map_err(io::Error::other)?;
             data_dir::write_private(path, &bytes)?;
         }
         current.kept = true;
-        Ok(())
+        Ok(version)
+    }
+
+    fn current(&self) -> RwLockWriteGuard<'_, List> {
+        self.list.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The list in force and its version, for those that pull it.
+    pub fn versioned(&self) -> (u64, Vec<Revocation>) {
+        let list = self.in_force();
+        (list.version, list.entries.clone())
     }
 
     /// The list in force.
@@ -145,6 +218,12 @@ impl Revocations {
     fn in_force(&self) -> RwLockReadGuard<'_, List> {
         self.list.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Without what would have ended anyway.
+fn in_time(mut entries: Vec<Revocation>, now: Timestamp) -> Vec<Revocation> {
+    entries.retain(|entry| entry.expires.is_none_or(|expires| now < expires));
+    entries
 }
 
 #[cfg(test)]
@@ -176,10 +255,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("later/revocations.json");
         let list = Revocations::open(path.clone(), Arc::new(MockClock::default())).unwrap();
-        assert!(list.replace(revoked("t1")).is_err());
+        assert!(list.replace(1, revoked("t1")).is_err());
         assert!(list.covers(&caller("t1")) && !list.covers(&caller("t2")));
         std::fs::create_dir(root.path().join("later")).unwrap();
-        list.replace(revoked("t1")).unwrap();
+        list.replace(1, revoked("t1")).unwrap();
         let after_restart = Revocations::open(path, Arc::new(MockClock::default())).unwrap();
         assert!(after_restart.covers(&caller("t1")));
     }
@@ -192,9 +271,43 @@ mod tests {
         let list = Revocations::open(path.clone(), Arc::new(clock.clone())).unwrap();
         let mut entries = revoked("t1");
         entries[0].expires = Some(clock.now());
-        list.replace(entries).unwrap();
+        list.replace(1, entries).unwrap();
         assert_eq!(list.list(), []);
         std::fs::write(&path, "[{").unwrap();
         assert!(Revocations::open(path, Arc::new(clock)).is_err());
+    }
+
+    #[test]
+    fn an_old_list_never_wins_also_after_a_restart_and_a_clock_that_went_back() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("revocations.json");
+        let clock = MockClock::default();
+        let open = || Revocations::open(path.clone(), Arc::new(clock.clone())).unwrap();
+        let signer = open();
+        let first = signer.publish(revoked("t1")).unwrap();
+        assert_eq!(signer.publish(revoked("t1")).unwrap(), first, "nothing changed");
+        clock.set(Timestamp::from_secs(0));
+        let signer = open();
+        let second = signer.publish(revoked("t2")).unwrap();
+        assert!(second > first);
+
+        let server = Revocations::in_memory(Arc::new(clock.clone()));
+        assert_eq!(server.replace(second, revoked("t2")).unwrap(), second);
+        assert_eq!(server.replace(first, revoked("t1")).unwrap(), second, "it came late");
+        assert!(server.covers(&caller("t2")) && !server.covers(&caller("t1")));
+        let third = signer.publish(Vec::new()).unwrap();
+        assert_eq!(server.replace(third, Vec::new()).unwrap(), third);
+        assert_eq!(server.versioned(), (third, Vec::new()));
+    }
+
+    #[test]
+    fn a_file_from_before_versions_counts_until_the_first_list_with_one() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("revocations.json");
+        std::fs::write(&path, r#"[{"subject":{"token":"t1"},"expires":null}]"#).unwrap();
+        let list = Revocations::open(path, Arc::new(MockClock::default())).unwrap();
+        assert!(list.covers(&caller("t1")));
+        list.replace(1, revoked("t2")).unwrap();
+        assert!(list.covers(&caller("t2")) && !list.covers(&caller("t1")));
     }
 }

@@ -59,17 +59,22 @@ impl RevocationService for RevocationRpc {
         }
         let mut violations = FieldViolations::new();
         let mut entries = Vec::new();
-        for (index, entry) in request.into_inner().revocations.into_iter().enumerate() {
+        let request = request.into_inner();
+        let version = request.version;
+        if version == 0 {
+            violations.add("version", "must be at least 1");
+        }
+        for (index, entry) in request.revocations.into_iter().enumerate() {
             let field = format!("revocations[{index}].subject");
             entries.extend(violations.take(&field, revocation_from_pb(entry)));
         }
         violations.into_result().map_err(|fault| status(&fault, DOMAIN))?;
         let revocations = Arc::clone(&self.revocations);
         // The file is flushed to disk, which may take a while.
-        let stored = tokio::task::spawn_blocking(move || revocations.replace(entries)).await;
+        let stored = tokio::task::spawn_blocking(move || revocations.replace(version, entries)).await;
         let stored = stored.unwrap_or_else(|error| Err(io::Error::other(error)));
-        stored.map_err(|error| status(&NotStored(error), DOMAIN))?;
-        Ok(Response::new(pb::ApplyRevocationsResponse {}))
+        let version = stored.map_err(|error| status(&NotStored(error), DOMAIN))?;
+        Ok(Response::new(pb::ApplyRevocationsResponse { version }))
     }
 }
 

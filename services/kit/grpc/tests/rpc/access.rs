@@ -27,8 +27,9 @@ async fn refused(wire: Wire, credentials: Credentials) -> ClientError {
         .expect_err("must be refused")
 }
 
-fn revoke(subject: access::revocation::Subject) -> access::ApplyRevocationsRequest {
+fn revoke(version: u64, subject: access::revocation::Subject) -> access::ApplyRevocationsRequest {
     access::ApplyRevocationsRequest {
+        version,
         revocations: vec![access::Revocation {
             subject: Some(subject),
             expire_time: None,
@@ -173,9 +174,17 @@ async fn a_revoked_token_and_a_disabled_user_are_refused_at_once_and_after_a_res
         Subject::TokenId("token-ann".to_owned()),
         Subject::User("teams/red/users/ann".to_owned()),
     ];
-    for (wire, subject) in stack.shapes().into_iter().zip(subjects) {
+    for (round, (wire, subject)) in (1..).zip(stack.shapes().into_iter().zip(subjects)) {
         let revocations = RevocationClient::new(wire.clone()).with_credentials(stack.orchestrator());
-        revocations.apply_revocations(revoke(subject)).await.unwrap();
+        let version = 2 * round;
+        let answer = revocations.apply_revocations(revoke(version, subject)).await.unwrap();
+        assert_eq!(answer.version, version);
+        // One that was sent before and arrives now.
+        let late = access::ApplyRevocationsRequest {
+            version: version - 1,
+            ..Default::default()
+        };
+        assert_eq!(revocations.apply_revocations(late).await.unwrap().version, version);
         for wire in stack.shapes() {
             assert_eq!(
                 refused(wire, stack.user(Role::Admin)).await.reason,
@@ -184,10 +193,11 @@ async fn a_revoked_token_and_a_disabled_user_are_refused_at_once_and_after_a_res
         }
         let kept = std::fs::read_to_string(stack.folder.path().join("revocations.json")).unwrap();
         assert!(kept.contains("ann"), "{kept}");
-        revocations
-            .apply_revocations(access::ApplyRevocationsRequest::default())
-            .await
-            .unwrap();
+        let none = access::ApplyRevocationsRequest {
+            version: version + 1,
+            ..Default::default()
+        };
+        revocations.apply_revocations(none).await.unwrap();
         recall(wire, stack.user(Role::Admin)).search(search("x")).await.unwrap();
     }
     stack.stop().await;
@@ -207,7 +217,7 @@ async fn only_the_service_that_revokes_may_push_revocations_and_all_wrong_entrie
             assert_eq!(error.reason, "METHOD_DENIED");
         }
         let service = RevocationClient::new(wire).with_credentials(stack.orchestrator());
-        let mut request = revoke(Subject::User("ann".to_owned()));
+        let mut request = revoke(0, Subject::User("ann".to_owned()));
         request.revocations.push(access::Revocation::default());
         let error = service.apply_revocations(request).await.unwrap_err();
         let fields: Vec<_> = error
@@ -215,7 +225,7 @@ async fn only_the_service_that_revokes_may_push_revocations_and_all_wrong_entrie
             .iter()
             .map(|violation| violation.field.as_str())
             .collect();
-        assert_eq!(fields, ["revocations[0].subject", "revocations[1].subject"]);
+        assert_eq!(fields, ["version", "revocations[0].subject", "revocations[1].subject"]);
     }
     stack.stop().await;
 }
@@ -264,7 +274,7 @@ async fn a_disabled_user_is_refused_whoever_acts_for_it() {
     }
     let subject = Subject::User("teams/red/users/ann".to_owned());
     let revocations = RevocationClient::new(stack.local.clone()).with_credentials(stack.orchestrator());
-    revocations.apply_revocations(revoke(subject)).await.unwrap();
+    revocations.apply_revocations(revoke(1, subject)).await.unwrap();
     for wire in stack.shapes() {
         for claims in &all {
             assert_eq!(
