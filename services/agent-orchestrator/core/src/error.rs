@@ -120,6 +120,16 @@ pub enum Error {
         /// The name.
         tool: String,
     },
+    /// The session is not as the caller read it.
+    #[error("session {session} is not as it was read: it is at {current}, not at {expected}")]
+    SessionChanged {
+        /// Full resource name.
+        session: String,
+        /// What the caller expected: an etag, or the number of the last message.
+        expected: String,
+        /// What it is.
+        current: String,
+    },
     /// Another process has taken the session over; this one must stop (`T-7`).
     #[error("fence {fence} is not the current one, {current}")]
     StaleFence {
@@ -206,7 +216,7 @@ impl Fault for Error {
             | Self::ModelUnknown { .. }
             | Self::ToolNameTaken { .. } => ErrorKind::InvalidInput,
             Self::SessionNotFound { .. } | Self::TurnNotFound { .. } => ErrorKind::NotFound,
-            Self::TurnRunning { .. } | Self::StaleFence { .. } => ErrorKind::Conflict,
+            Self::TurnRunning { .. } | Self::SessionChanged { .. } | Self::StaleFence { .. } => ErrorKind::Conflict,
             Self::NoTurnToSteer { .. }
             | Self::NoOpenCalls { .. }
             | Self::ModelNotConfigured
@@ -239,6 +249,7 @@ impl Fault for Error {
             Self::ModelAnswerInvalid { .. } => "MODEL_ANSWER_INVALID",
             Self::IterationsSpent { .. } => "ITERATIONS_SPENT",
             Self::ToolNameTaken { .. } => "TOOL_NAME_TAKEN",
+            Self::SessionChanged { .. } => "ETAG_MISMATCH",
             Self::StaleFence { .. } => "STALE_FENCE",
             Self::Unavailable { .. } => "DEPENDENCY_UNAVAILABLE",
             Self::StorageFull => "STORAGE_FULL",
@@ -263,6 +274,9 @@ impl Fault for Error {
             | Self::ModelAnswerInvalid { model } => vec![("model", model.clone())],
             Self::IterationsSpent { limit } => vec![("limit", limit.to_string())],
             Self::ToolNameTaken { tool } => vec![("tool", tool.clone())],
+            Self::SessionChanged { expected, current, .. } => {
+                vec![("expected", expected.clone()), ("current", current.clone())]
+            }
             Self::StaleFence { fence, current } => vec![("fence", fence.to_string()), ("current", current.clone())],
             Self::Unavailable { dependency, .. } => vec![("dependency", (*dependency).to_owned())],
             Self::Invalid(_) | Self::ModelNotConfigured | Self::StorageFull | Self::Internal { .. } => Vec::new(),

@@ -1,6 +1,7 @@
 //! Conversations as the orchestrator sees them, and the port to whoever keeps them. The store itself is
 //! recall-service's; nothing of a session is kept here.
 
+mod kept;
 mod memory_store;
 mod setup;
 mod store;
@@ -8,12 +9,16 @@ mod store;
 use steward_base::names::{SessionId, TeamId, UserId, session_name};
 use steward_base::{Integrity, Span, Timestamp};
 
+pub use kept::{KeptFile, KeptSetup, MAX_KEPT_SETUP};
 pub use memory_store::InMemorySessionStore;
 pub use setup::{
-    ClientToolSpec, ContextFile, Environment, MAX_TITLE, Screened, Setup, derived_session_id, same_request,
-    screen_context_files,
+    ClientToolSpec, ContextFile, Environment, MAX_TITLE, Screened, Setup, check_client_tools, check_tool_names,
+    derived_session_id, screen_context_files,
 };
-pub use store::{Append, DueReview, MessagePage, NewSession, SessionPage, SessionStore, TurnUpdate};
+pub use store::{
+    Anew, Append, Appended, DueReview, MessagePage, NewSession, Opened, SessionPage, SessionStore, SessionUpdate,
+    TurnLease, TurnUpdate,
+};
 
 /// A session's team and id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -136,6 +141,8 @@ pub struct Session {
     pub model: String,
     /// Exact system prompt; left out in lists.
     pub system_prompt: String,
+    /// Length in bytes of its stable tier (`P-1`, `P-5`); 0 where it is not known.
+    pub stable_prompt_bytes: u32,
     /// Exact tool list; left out in lists.
     pub tools_json: String,
     /// The tools in it that run at the client.
@@ -160,6 +167,10 @@ pub struct Session {
     pub last_active: Timestamp,
     /// Turn that runs or waits.
     pub open_turn: Option<String>,
+    /// What the prompt was assembled from, as [`KeptSetup`] writes it; empty where nobody kept it, and in lists.
+    pub setup: Vec<u8>,
+    /// Changes whenever the session does.
+    pub etag: String,
 }
 
 impl Session {
@@ -212,6 +223,18 @@ pub enum Said {
     },
 }
 
+/// An assistant message in the form in which its provider wants it back (reasoning, signatures). Of use to that provider
+/// only; never shown, never searched, never learned from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Native {
+    /// Vendor that can read the blocks.
+    pub provider: String,
+    /// Model that wrote them, as it was asked for.
+    pub model: String,
+    /// JSON array of blocks, kept as this very text.
+    pub blocks: String,
+}
+
 /// A message before it has a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
@@ -227,6 +250,8 @@ pub struct NewMessage {
     pub usage: Option<Usage>,
     /// Turn that it belongs to.
     pub turn: String,
+    /// An assistant message's provider's own form of it.
+    pub native: Option<Native>,
 }
 
 impl NewMessage {

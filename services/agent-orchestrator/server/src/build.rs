@@ -20,6 +20,7 @@ use steward_tools::{BuiltinTools, Clients};
 use crate::background::{CredentialFiles, RevocationPush};
 use crate::config::Config;
 use crate::grpc::{AccessRpc, AgentRpc, ModelRpc, SessionRpc};
+use crate::locks::SessionLocks;
 use crate::model::Models;
 use crate::peers::{RecallSessions, RemoteKnowledge};
 use crate::sessions::Sessions;
@@ -161,14 +162,17 @@ fn conversations(
         skills,
         recall: RecallClient::new(deps.recall.clone()),
     });
+    let locks = SessionLocks::default();
     let sessions = Sessions::new(
         Arc::clone(&store),
+        locks.clone(),
         Arc::new(knowledge),
         models.clone(),
         Arc::clone(clock),
     );
     let turns = Turns::new(Parts {
         sessions: store,
+        locks,
         models: models.clone(),
         tools: Arc::new(tools),
         minter: minter.clone(),

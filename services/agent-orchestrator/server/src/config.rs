@@ -23,21 +23,81 @@ pub struct Config {
     pub readers: u32,
 }
 
+/// A protocol between the service and the model's server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelProvider {
+    /// OpenAI chat completions, which most servers speak.
+    #[default]
+    OpenAi,
+    /// Anthropic messages.
+    Anthropic,
+}
+
+/// How long the provider keeps what it caches of a prefix (`P-5`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CacheLife {
+    /// Nothing is marked for its cache.
+    #[serde(rename = "off")]
+    Off,
+    /// Five minutes, renewed by each use.
+    #[default]
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    /// One hour, renewed by each use; dearer to write.
+    #[serde(rename = "1h")]
+    OneHour,
+}
+
+/// Whether the model reasons before it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reasoning {
+    /// The model does what it does by default.
+    #[default]
+    Unset,
+    /// No reasoning.
+    Off,
+    /// The model decides how much.
+    Adaptive,
+    /// At most `thinking_tokens`.
+    Budget,
+}
+
+/// Choices within the Anthropic messages protocol. A change breaks the prefix of no session, but makes the provider's cache
+/// begin anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AnthropicModelConfig {
+    /// Whether the model reasons before it answers.
+    pub thinking: Reasoning,
+    /// Most tokens of reasoning with `thinking = "budget"`; at least 1024 and less than `max_output_tokens`.
+    pub thinking_tokens: Option<u32>,
+    /// How long the provider keeps what it caches.
+    pub cache: CacheLife,
+    /// Values of the `anthropic-beta` header.
+    pub betas: Vec<String>,
+}
+
 /// The model endpoint. Without `base_url` and `name` the service runs, and says so when somebody wants to talk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Base URL of a server that speaks OpenAI chat completions, for example `https://api.example.com/v1`.
+    /// Protocol of the server: `openai` for chat completions, `anthropic` for messages.
+    pub provider: ModelProvider,
+    /// Base URL of the server, for example `https://api.example.com/v1`.
     pub base_url: Option<String>,
     /// The provider's name for the model.
     pub name: Option<String>,
+    /// Other models of the same server that a session may use instead.
+    pub others: Vec<String>,
     /// Key for the server; local ones often need none.
     pub api_key: Option<Secret<String>>,
     /// Model for reviews at the same server; unset: the same as `name`.
     pub review_model: Option<String>,
     /// Window of the model, in tokens.
     pub context_window: u32,
-    /// Most output tokens of one answer; unset: the provider's limit.
+    /// Most output tokens of one answer; unset: the provider's limit, or 16384 where the protocol wants a number.
     pub max_output_tokens: Option<u32>,
     /// Seconds that opening a connection may take.
     pub connect_seconds: u32,
@@ -47,6 +107,8 @@ pub struct ModelConfig {
     pub attempts: u32,
     /// Milliseconds before the second attempt; doubled for each further one.
     pub retry_base_ms: u32,
+    /// Choices within the protocol `anthropic`.
+    pub anthropic: AnthropicModelConfig,
 }
 
 /// Limits of a turn.
@@ -88,8 +150,10 @@ impl Default for Config {
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
+            provider: ModelProvider::default(),
             base_url: None,
             name: None,
+            others: Vec::new(),
             api_key: None,
             review_model: None,
             context_window: 128_000,
@@ -98,6 +162,7 @@ impl Default for ModelConfig {
             silence_seconds: 120,
             attempts: 4,
             retry_base_ms: 1_000,
+            anthropic: AnthropicModelConfig::default(),
         }
     }
 }
@@ -151,12 +216,40 @@ impl Config {
 }
 
 impl ModelConfig {
+    /// How to ask a server at `base_url` which models it has: the address and the headers, the key among them. Nothing is
+    /// spent by it.
+    pub fn list_request(&self, base_url: &str) -> (String, Vec<(&'static str, String)>) {
+        let base = base_url.trim().trim_end_matches('/');
+        let key = self.api_key.as_ref().map(|key| key.reveal().as_str());
+        match self.provider {
+            ModelProvider::OpenAi => {
+                let headers = key.map(|key| ("authorization", format!("Bearer {key}")));
+                (format!("{base}/models"), headers.into_iter().collect())
+            }
+            ModelProvider::Anthropic => {
+                let root = base.strip_suffix("/messages").unwrap_or(base);
+                let root = root.strip_suffix("/v1").unwrap_or(root);
+                let version = steward_model::AnthropicOptions::default().version;
+                let mut headers = vec![("anthropic-version", version)];
+                headers.extend(key.map(|key| ("x-api-key", key.to_owned())));
+                (format!("{root}/v1/models"), headers)
+            }
+        }
+    }
+
     fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let given = |value: &Option<String>| value.as_deref().is_some_and(|text| !text.trim().is_empty());
         if given(&self.base_url) != given(&self.name) {
             problems.push(Problem::new("model", "needs both base_url and name, or neither"));
         }
+        if self.others.iter().any(|name| name.trim().is_empty()) {
+            problems.push(Problem::new("model.others", "must hold names of models"));
+        }
+        if !self.others.is_empty() && !given(&self.name) {
+            problems.push(Problem::new("model.others", "goes with model.name only"));
+        }
+        problems.extend(self.check_reasoning());
         if let Some(text) = self.base_url.as_deref().filter(|text| !text.trim().is_empty()) {
             match Url::parse(text.trim()) {
                 Ok(url) if !matches!(url.scheme(), "http" | "https") || url.host().is_none() => {
@@ -174,6 +267,24 @@ impl ModelConfig {
             }
         }
         problems
+    }
+
+    fn check_reasoning(&self) -> Option<Problem> {
+        let most = self
+            .max_output_tokens
+            .unwrap_or(steward_model::AnthropicOptions::default().max_tokens);
+        match (self.anthropic.thinking, self.anthropic.thinking_tokens) {
+            (Reasoning::Budget, Some(tokens)) if tokens >= 1024 && tokens < most => None,
+            (Reasoning::Budget, _) => Some(Problem::new(
+                "model.anthropic.thinking_tokens",
+                format!("must be at least 1024 and less than the {most} tokens of an answer"),
+            )),
+            (_, None) => None,
+            (_, Some(_)) => Some(Problem::new(
+                "model.anthropic.thinking_tokens",
+                "goes with thinking = \"budget\" only",
+            )),
+        }
     }
 }
 
@@ -206,6 +317,50 @@ mod tests {
         config.model.name = Some("m".to_owned());
         config.model.base_url = Some("ftp://example.com".to_owned());
         assert_eq!(paths(&config)[0], "model.base_url");
+    }
+
+    #[test]
+    fn reasoning_and_other_models_need_what_belongs_to_them() {
+        let mut config = Config::default();
+        config.model.others = vec!["quick".to_owned(), " ".to_owned()];
+        config.model.anthropic.thinking = Reasoning::Budget;
+        let budget = "model.anthropic.thinking_tokens";
+        assert_eq!(paths(&config), ["model.others", "model.others", budget]);
+        config.model.others.clear();
+        for (tokens, wrong) in [
+            (Some(1_023), true),
+            (Some(16_384), true),
+            (Some(1_024), false),
+            (None, true),
+        ] {
+            config.model.anthropic.thinking_tokens = tokens;
+            assert_eq!(paths(&config).contains(&budget.to_owned()), wrong, "{tokens:?}");
+        }
+        config.model.anthropic.thinking = Reasoning::Adaptive;
+        config.model.anthropic.thinking_tokens = Some(2_000);
+        assert_eq!(paths(&config), [budget]);
+    }
+
+    #[test]
+    fn models_are_listed_as_the_protocol_wants_it() {
+        let config: ModelConfig =
+            serde_json::from_value(serde_json::json!({"provider": "anthropic", "api_key": "k"})).unwrap();
+        for base in [
+            "https://a.example",
+            "https://a.example/v1/",
+            "https://a.example/v1/messages",
+        ] {
+            let (url, headers) = config.list_request(base);
+            assert_eq!(url, "https://a.example/v1/models");
+            assert!(headers.contains(&("x-api-key", "k".to_owned())), "{headers:?}");
+        }
+        let open = ModelConfig {
+            provider: ModelProvider::OpenAi,
+            ..config
+        };
+        let (url, headers) = open.list_request("https://a.example/v1");
+        assert_eq!(url, "https://a.example/v1/models");
+        assert_eq!(headers, [("authorization", "Bearer k".to_owned())]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod background;
 mod build;
 mod config;
 mod grpc;
+mod locks;
 mod metrics;
 mod model;
 mod peers;
@@ -18,5 +19,7 @@ mod tests;
 mod turns;
 
 pub use build::{Deps, build};
-pub use config::Config;
+pub use config::{
+    AnthropicModelConfig, CacheLife, Config, ModelConfig, ModelProvider, NudgeConfig, Reasoning, TurnConfig,
+};
 pub use steward_grpc::Built;

@@ -11,17 +11,15 @@ use std::time::Duration;
 
 use steward_base::{Clock, Fault as _};
 use steward_model::{
-    ModelError, OpenAiConfig, OpenAiProvider, PriceBook, Provider, RetryPolicy, Retrying, Secret, TokioSleeper,
+    AnthropicOptions, CacheTtl, ModelError, PriceBook, Provider, ProviderConfig, ProviderKind, RetryPolicy, Retrying,
+    Secret, Thinking, TokioSleeper,
 };
 use steward_orchestrator_core::Error;
 use steward_runtime::StartError;
 
 use self::measured::{Measured, Meter};
-use crate::config::ModelConfig;
+use crate::config::{AnthropicModelConfig, CacheLife, ModelConfig, ModelProvider, Reasoning};
 use crate::metrics::ModelMetrics;
-
-/// Whose prices hold for servers that speak chat completions.
-const VENDOR: &str = "openai";
 
 /// The model of an installation, or that there is none.
 #[derive(Clone)]
@@ -34,8 +32,10 @@ struct Endpoint {
     /// The same server twice, since its calls are counted by what they are for.
     for_turns: Arc<dyn Provider>,
     for_jobs: Arc<dyn Provider>,
+    kind: ProviderKind,
     base_url: String,
-    name: String,
+    /// What a session may use; the first is the one for turns.
+    names: Vec<String>,
     review: String,
     max_output_tokens: Option<u32>,
 }
@@ -56,6 +56,10 @@ pub(crate) struct Route {
     pub(crate) base_url: String,
     pub(crate) review_model: String,
     pub(crate) context_window: u32,
+    /// Protocol: `openai` or `anthropic`.
+    pub(crate) provider: &'static str,
+    /// What a session may use; the first is the one for turns.
+    pub(crate) models: Vec<String>,
 }
 
 impl fmt::Debug for Models {
@@ -90,11 +94,10 @@ impl Models {
                 context_window: config.context_window,
             });
         };
-        let api_key = config.api_key.as_ref().map(|key| Secret::new(key.reveal().clone()));
-        let mut server = OpenAiConfig::new(base_url.clone(), api_key);
-        server.connect_timeout = Duration::from_secs(config.connect_seconds.into());
-        server.read_timeout = Duration::from_secs(config.silence_seconds.into());
-        let provider = OpenAiProvider::new(server)
+        let server = server(config, &base_url);
+        let (kind, vendor, cache) = (server.kind, server.vendor().to_owned(), server.anthropic.cache);
+        let provider = server
+            .build()
             .map_err(|error| StartError::new("prepare the model's client", error.reason()))?;
         let policy = RetryPolicy {
             attempts: config.attempts,
@@ -104,7 +107,8 @@ impl Models {
         let retrying = Retrying::new(provider, policy, Arc::clone(&clock), Arc::new(TokioSleeper));
         let retrying: Arc<dyn Provider> = Arc::new(retrying);
         let meter = Meter {
-            vendor: VENDOR.to_owned(),
+            vendor,
+            cache: cache.unwrap_or_default(),
             prices: Arc::new(PriceBook::builtin().map_err(|error| StartError::new("read the prices", error))?),
             clock,
             metrics: ModelMetrics::of_process(),
@@ -119,9 +123,10 @@ impl Models {
         let endpoint = Endpoint {
             for_turns: measured("turn"),
             for_jobs: measured("job"),
+            kind,
             base_url,
             review: given(&config.review_model).unwrap_or_else(|| name.clone()),
-            name,
+            names: names(name, &config.others),
             max_output_tokens: config.max_output_tokens,
         };
         Ok(Self {
@@ -137,25 +142,32 @@ impl Models {
         };
         Route {
             configured: true,
-            model: endpoint.name.clone(),
+            model: endpoint.name().to_owned(),
             base_url: endpoint.base_url.clone(),
             review_model: endpoint.review.clone(),
             context_window: self.context_window,
+            provider: match endpoint.kind {
+                ProviderKind::OpenAi => "openai",
+                ProviderKind::Anthropic => "anthropic",
+            },
+            models: endpoint.names.clone(),
         }
     }
 
-    /// The model of this name; empty: the one for turns.
+    /// The model of this name, if a session may use it; empty: the one for turns.
     pub(crate) fn for_turns(&self, model: &str) -> Result<Chosen, Error> {
         let endpoint = self.endpoint()?;
-        let name = if model.is_empty() { &endpoint.name } else { model };
-        choose(endpoint, &endpoint.for_turns, name)
+        let name = if model.is_empty() { endpoint.name() } else { model };
+        let known = endpoint.names.iter().any(|known| known == name);
+        endpoint.choose(known, &endpoint.for_turns, name)
     }
 
     /// The model of this name; empty: the one for the purpose.
     pub(crate) fn for_jobs(&self, model: &str) -> Result<Chosen, Error> {
         let endpoint = self.endpoint()?;
         let name = if model.is_empty() { &endpoint.review } else { model };
-        choose(endpoint, &endpoint.for_jobs, name)
+        let known = name == endpoint.review || endpoint.names.iter().any(|known| known == name);
+        endpoint.choose(known, &endpoint.for_jobs, name)
     }
 
     fn endpoint(&self) -> Result<&Arc<Endpoint>, Error> {
@@ -163,17 +175,65 @@ impl Models {
     }
 }
 
-fn choose(endpoint: &Endpoint, provider: &Arc<dyn Provider>, model: &str) -> Result<Chosen, Error> {
-    if model != endpoint.name && model != endpoint.review {
-        return Err(Error::ModelUnknown {
-            model: model.to_owned(),
-        });
+impl Endpoint {
+    fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
     }
-    Ok(Chosen {
-        provider: Arc::clone(provider),
-        name: model.to_owned(),
-        max_output_tokens: endpoint.max_output_tokens,
-    })
+
+    fn choose(&self, known: bool, provider: &Arc<dyn Provider>, model: &str) -> Result<Chosen, Error> {
+        if !known {
+            return Err(Error::ModelUnknown {
+                model: model.to_owned(),
+            });
+        }
+        Ok(Chosen {
+            provider: Arc::clone(provider),
+            name: model.to_owned(),
+            max_output_tokens: self.max_output_tokens,
+        })
+    }
+}
+
+/// The model for turns, then the others, each once.
+fn names(first: String, others: &[String]) -> Vec<String> {
+    let mut names = vec![first];
+    for other in others.iter().map(|name| name.trim()) {
+        if !names.iter().any(|known| known == other) {
+            names.push(other.to_owned());
+        }
+    }
+    names
+}
+
+fn server(config: &ModelConfig, base_url: &str) -> ProviderConfig {
+    let kind = match config.provider {
+        ModelProvider::OpenAi => ProviderKind::OpenAi,
+        ModelProvider::Anthropic => ProviderKind::Anthropic,
+    };
+    let api_key = config.api_key.as_ref().map(|key| Secret::new(key.reveal().clone()));
+    let mut server = ProviderConfig::new(kind, base_url, api_key);
+    server.connect_timeout = Duration::from_secs(config.connect_seconds.into());
+    server.read_timeout = Duration::from_secs(config.silence_seconds.into());
+    server.anthropic = anthropic(&config.anthropic);
+    server
+}
+
+fn anthropic(config: &AnthropicModelConfig) -> AnthropicOptions {
+    AnthropicOptions {
+        betas: config.betas.clone(),
+        cache: match config.cache {
+            CacheLife::Off => None,
+            CacheLife::FiveMinutes => Some(CacheTtl::FiveMinutes),
+            CacheLife::OneHour => Some(CacheTtl::OneHour),
+        },
+        thinking: match config.thinking {
+            Reasoning::Unset => Thinking::Unset,
+            Reasoning::Off => Thinking::Off,
+            Reasoning::Adaptive => Thinking::Adaptive,
+            Reasoning::Budget => Thinking::Budget(config.thinking_tokens.unwrap_or_default()),
+        },
+        ..AnthropicOptions::default()
+    }
 }
 
 /// What an error of a model call is to people.
@@ -236,7 +296,27 @@ mod tests {
         assert_eq!(models.for_turns("").unwrap().name, "big");
         assert_eq!(models.for_jobs("").unwrap().name, "small");
         assert_eq!(models.for_jobs("big").unwrap().name, "big");
-        assert!(matches!(models.for_turns("other"), Err(Error::ModelUnknown { model }) if model == "other"));
+        for unknown in ["other", "small"] {
+            assert!(matches!(models.for_turns(unknown), Err(Error::ModelUnknown { model }) if model == unknown));
+        }
+        assert!(models.for_jobs("other").is_err());
+    }
+
+    #[test]
+    fn a_session_may_use_the_other_models_too() {
+        let config = ModelConfig {
+            provider: ModelProvider::Anthropic,
+            base_url: Some("http://127.0.0.1:9".to_owned()),
+            name: Some("big".to_owned()),
+            others: ["quick", "big", "quick"].map(str::to_owned).to_vec(),
+            ..ModelConfig::default()
+        };
+        let models = models(&config);
+        assert_eq!(models.for_turns("quick").unwrap().name, "quick");
+        assert_eq!(models.for_jobs("quick").unwrap().name, "quick");
+        let route = models.route();
+        assert_eq!((route.model.as_str(), route.provider), ("big", "anthropic"));
+        assert_eq!(route.models, ["big", "quick"]);
     }
 
     #[test]

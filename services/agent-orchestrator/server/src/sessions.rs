@@ -1,22 +1,29 @@
 //! Sessions for people: a facade of recall-service. Creating one reads what is known at that moment, puts the prompt and
-//! the tool list together once, and hands the bytes over to be kept (`P-1` to `P-3`).
+//! the tool list together once, and hands the bytes over to be kept (`P-1` to `P-3`). Another model or other client tools do
+//! the same again, from what the session was set up with ([`update`]).
+
+mod update;
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use steward_agent::prompt::{self, PromptInputs};
+use steward_agent::prompt::{self, CONTEXT_FILE_LIMIT, PromptInputs, SystemPrompt, cut_to_limit};
+use steward_base::hash::sha256_hex;
 use steward_base::{Clock, FieldViolations};
 use steward_model::{ToolSpec, canonical_tools};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    ClientTool, MAX_TITLE, MessagePage, NewSession, Screened, Session, SessionKey, SessionPage, SessionStore, Setup,
-    derived_session_id, same_request, screen_context_files,
+    ClientTool, ClientToolSpec, KeptFile, KeptSetup, MAX_TITLE, MessagePage, NewSession, Session, SessionKey,
+    SessionPage, SessionStore, Setup, check_tool_names, derived_session_id, screen_context_files,
 };
 
+use crate::locks::SessionLocks;
 use crate::model::Models;
 use crate::peers::{Knowledge, Known};
 use crate::signer::Person;
+
+pub(crate) use update::Change;
 
 /// Longest request id, in characters.
 const MAX_REQUEST_ID: usize = 128;
@@ -32,10 +39,11 @@ pub(crate) struct Wanted {
     pub(crate) request_id: String,
 }
 
-/// Creates and shows sessions.
+/// Creates, changes and shows sessions.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     store: Arc<dyn SessionStore>,
+    locks: SessionLocks,
     knowledge: Arc<dyn Knowledge>,
     models: Models,
     clock: Arc<dyn Clock>,
@@ -47,25 +55,38 @@ impl fmt::Debug for Sessions {
     }
 }
 
+/// For whom and with what a prompt is assembled.
+struct Assembly<'a> {
+    key: &'a SessionKey,
+    project: &'a str,
+    model: &'a str,
+    /// Calendar day on which the session began.
+    date: &'a str,
+    kept: &'a KeptSetup,
+    tools: &'a [ToolSpec],
+}
+
 impl Sessions {
     pub(crate) fn new(
         store: Arc<dyn SessionStore>,
+        locks: SessionLocks,
         knowledge: Arc<dyn Knowledge>,
         models: Models,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             store,
+            locks,
             knowledge,
             models,
             clock,
         }
     }
 
-    /// Creates a session. The same request id again finds the first one's, whatever was learned in between.
+    /// Creates a session. The same request id again finds the first one's, whatever was learned or changed in between.
     pub(crate) async fn create(&self, person: &Person, wanted: Wanted) -> Result<Session, Error> {
         wanted.check()?;
-        wanted.setup.check_names(steward_tools::is_builtin)?;
+        check_tool_names(&wanted.setup.client_tools, steward_tools::is_builtin)?;
         let model = self.models.for_turns(&wanted.model)?;
         let id = derived_session_id(&person.team, &person.user, &wanted.request_id)
             .map_err(|error| Error::internal("name a session", error))?;
@@ -73,60 +94,84 @@ impl Sessions {
             team: person.team.clone(),
             id,
         };
-        let tools = tool_list(&wanted.setup)?;
-        let mut new = NewSession {
-            key: key.clone(),
-            user: person.user.clone(),
-            title: wanted.title.clone(),
-            project: wanted.project.clone(),
-            model: model.name,
-            system_prompt: String::new(),
-            tools_json: canonical(&tools)?,
-            client_tools: client_tools(&wanted.setup),
-            skip_review: wanted.skip_review,
-            exposures: Vec::new(),
+        let made_by = wanted.fingerprint()?;
+        let session = match self.store.session(&key).await? {
+            Some(existing) => existing,
+            None => self.create_new(person, key, &wanted, model.name, &made_by).await?,
         };
-        let existing = if let Some(existing) = self.store.session(&key).await? {
-            existing
-        } else {
-            let names: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
-            let platform = &wanted.setup.environment.os;
-            let known = self
-                .knowledge
-                .known(person, &key.id, &wanted.project, names.clone(), platform)
-                .await?;
-            new.system_prompt = self.prompt(&wanted, &new, &names, &known);
-            new.exposures = known.exposures;
-            self.store.create_session(new.clone(), &wanted.request_id).await?
-        };
-        if same_request(&existing, &new, &wanted.setup) {
-            Ok(existing)
+        // Of a session that nobody kept the setup of, the id alone is evidence: it is derived from the request's.
+        let same = KeptSetup::read(&session.setup)?.is_none_or(|kept| kept.made_by == made_by);
+        if same && session.user == person.user {
+            Ok(session)
         } else {
             Err(Error::request_id_reused(&wanted.request_id))
         }
     }
 
-    fn prompt(&self, wanted: &Wanted, new: &NewSession, tools: &[String], known: &Known) -> String {
-        let setup = &wanted.setup;
-        let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
-        let facts = setup.environment.lines();
-        let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
-        let screened = screen_context_files(&setup.context_files);
-        let files: Vec<prompt::ContextFile<'_>> = screened.iter().map(context_file).collect();
-        let inputs = PromptInputs {
+    async fn create_new(
+        &self,
+        person: &Person,
+        key: SessionKey,
+        wanted: &Wanted,
+        model: String,
+        made_by: &str,
+    ) -> Result<Session, Error> {
+        let kept = KeptSetup::new(made_by.to_owned(), &wanted.setup, kept_files(&wanted.setup));
+        let setup = kept.write()?;
+        let tools = tool_list(&wanted.setup.client_tools)?;
+        let assembly = Assembly {
+            key: &key,
+            project: &wanted.project,
+            model: &model,
+            date: &self.clock.now().date(),
+            kept: &kept,
             tools: &tools,
-            platform_hint: Some(&setup.platform_hint),
+        };
+        let (prompt, known) = self.assemble(person, assembly).await?;
+        let new = NewSession {
+            key,
+            user: person.user.clone(),
+            title: wanted.title.clone(),
+            project: wanted.project.clone(),
+            model,
+            system_prompt: prompt.text.to_string(),
+            stable_prompt_bytes: stable_bytes(&prompt),
+            tools_json: canonical(&tools)?,
+            client_tools: client_tools(&wanted.setup.client_tools),
+            skip_review: wanted.skip_review,
+            exposures: known.exposures,
+            setup,
+        };
+        self.store.create_session(new, &wanted.request_id).await
+    }
+
+    /// The prompt, with what is known now.
+    async fn assemble(&self, person: &Person, assembly: Assembly<'_>) -> Result<(SystemPrompt, Known), Error> {
+        let Assembly { key, kept, tools, .. } = assembly;
+        let names: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
+        let platform = &kept.environment.os;
+        let known = self
+            .knowledge
+            .known(person, &key.id, assembly.project, names.clone(), platform)
+            .await?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let facts = kept.environment.lines();
+        let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
+        let files: Vec<prompt::ContextFile<'_>> = kept.context_files.iter().map(context_file).collect();
+        let inputs = PromptInputs {
+            tools: &names,
+            platform_hint: Some(&kept.platform_hint),
             environment: &facts,
-            caller_system: Some(&setup.system_message),
+            caller_system: Some(&kept.system_message),
             context_files: &files,
             skill_index: Some(&known.skills),
             memory_snapshot: Some(&known.memory),
-            date: &self.clock.now().date(),
-            session: new.key.id.as_str(),
-            model: &new.model,
+            date: assembly.date,
+            session: key.id.as_str(),
+            model: assembly.model,
             ..PromptInputs::default()
         };
-        prompt::assemble(&inputs).text.to_string()
+        Ok((prompt::assemble(&inputs), known))
     }
 
     /// A session, if it is the person's.
@@ -164,18 +209,17 @@ impl Sessions {
 }
 
 impl Wanted {
+    /// The same for the same request.
+    fn fingerprint(&self) -> Result<String, Error> {
+        let parts = (&self.title, &self.project, &self.model, self.skip_review, &self.setup);
+        let parts = serde_json::to_vec(&parts).map_err(|error| Error::internal("write a request down", error))?;
+        Ok(sha256_hex(&parts))
+    }
+
     fn check(&self) -> Result<(), FieldViolations> {
         let mut violations = FieldViolations::new();
-        let length = self.request_id.chars().count();
-        if length == 0 || length > MAX_REQUEST_ID {
-            violations.add("request_id", format!("must have 1 to {MAX_REQUEST_ID} characters"));
-        }
-        if self.title.chars().count() > MAX_TITLE || self.title.chars().any(char::is_control) {
-            violations.add(
-                "session.title",
-                format!("must have at most {MAX_TITLE} characters on one line"),
-            );
-        }
+        check_request_id(&self.request_id, &mut violations);
+        check_title(&self.title, &mut violations);
         if !self.project.is_empty() {
             // A project is named like a team.
             violations.take(
@@ -188,20 +232,50 @@ impl Wanted {
     }
 }
 
-fn context_file<'a>(screened: &'a Screened<'_>) -> prompt::ContextFile<'a> {
+fn check_request_id(request_id: &str, violations: &mut FieldViolations) {
+    let length = request_id.chars().count();
+    if length == 0 || length > MAX_REQUEST_ID {
+        violations.add("request_id", format!("must have 1 to {MAX_REQUEST_ID} characters"));
+    }
+}
+
+fn check_title(title: &str, violations: &mut FieldViolations) {
+    if title.chars().count() > MAX_TITLE || title.chars().any(char::is_control) {
+        violations.add(
+            "session.title",
+            format!("must have at most {MAX_TITLE} characters on one line"),
+        );
+    }
+}
+
+/// The context files as the prompt shows them, which is all that has to be kept of them.
+fn kept_files(setup: &Setup) -> Vec<KeptFile> {
+    let screened = screen_context_files(&setup.context_files).into_iter();
+    let kept = screened.map(|file| KeptFile {
+        path: file.path.to_owned(),
+        text: file.text.map(|text| cut_to_limit(text, file.path, CONTEXT_FILE_LIMIT)),
+    });
+    kept.collect()
+}
+
+fn context_file(file: &KeptFile) -> prompt::ContextFile<'_> {
     prompt::ContextFile {
-        name: screened.path,
-        text: match &screened.text {
+        name: &file.path,
+        text: match &file.text {
             Ok(text) => prompt::ContextText::Clean(text),
             Err(category) => prompt::ContextText::Blocked(category),
         },
     }
 }
 
+fn stable_bytes(prompt: &SystemPrompt) -> u32 {
+    u32::try_from(prompt.stable_len).unwrap_or(0)
+}
+
 /// The built-in tools and the client's.
-fn tool_list(setup: &Setup) -> Result<Vec<ToolSpec>, Error> {
+fn tool_list(client_tools: &[ClientToolSpec]) -> Result<Vec<ToolSpec>, Error> {
     let mut tools = steward_tools::definitions();
-    for tool in &setup.client_tools {
+    for tool in client_tools {
         let schema = RawValue::from_string(tool.input_schema.trim().to_owned());
         tools.push(ToolSpec {
             name: tool.name.clone(),
@@ -218,8 +292,8 @@ fn canonical(tools: &[ToolSpec]) -> Result<String, Error> {
     Ok(canonical.to_string())
 }
 
-fn client_tools(setup: &Setup) -> Vec<ClientTool> {
-    let tools = setup.client_tools.iter().map(|tool| ClientTool {
+fn client_tools(specs: &[ClientToolSpec]) -> Vec<ClientTool> {
+    let tools = specs.iter().map(|tool| ClientTool {
         name: tool.name.clone(),
         integrity: tool.integrity.unwrap_or(steward_base::Integrity::UnknownTool),
     });

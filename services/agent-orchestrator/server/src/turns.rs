@@ -8,6 +8,7 @@ mod close;
 mod interrupt;
 mod live;
 mod log;
+mod natives;
 mod pending;
 mod ports;
 mod registry;
@@ -28,11 +29,12 @@ use async_trait::async_trait;
 use steward_agent::counters::NudgeSettings;
 use steward_base::Clock;
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{Session, SessionKey, SessionStore};
+use steward_orchestrator_core::session::{Opened, Session, SessionKey, SessionStore, TurnLease};
 use steward_orchestrator_core::turn::{ClientResult, UserMessage};
 use steward_runtime::Tasks;
 use steward_tools::{BuiltinTools, ToolAnswer, ToolContext};
 
+use crate::locks::SessionLocks;
 use crate::metrics::TurnMetrics;
 use crate::model::Models;
 use crate::signer::{Minter, Person};
@@ -71,6 +73,7 @@ pub(crate) struct Limits {
 /// What turns need from around them.
 pub(crate) struct Parts {
     pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) locks: SessionLocks,
     pub(crate) models: Models,
     pub(crate) tools: Arc<dyn ToolRunner>,
     pub(crate) minter: Minter,
@@ -156,6 +159,28 @@ impl Turns {
         session
             .filter(|session| session.user == person.user)
             .ok_or_else(missing)
+    }
+
+    /// The session with its messages and one of its turns, if it is the person's.
+    async fn open(&self, person: &Person, key: &SessionKey, turn: &str) -> Result<Opened, Error> {
+        let missing = || Error::SessionNotFound { session: key.name() };
+        if key.team != person.team {
+            return Err(missing());
+        }
+        let opened = self.store().open(key, turn).await?;
+        opened
+            .filter(|opened| opened.session.user == person.user)
+            .ok_or_else(missing)
+    }
+
+    /// The lease that goes with the first append of a turn.
+    fn lease(&self, turn: &str) -> TurnLease {
+        let Parts { holder, limits, .. } = self.parts();
+        TurnLease {
+            turn: turn.to_owned(),
+            holder: holder.clone(),
+            ttl: limits.lease,
+        }
     }
 
     /// The lease of the session for a turn. Called under the session's lock with nothing of it running here, so that a

@@ -27,15 +27,15 @@ pub struct Continuation {
     /// Length in bytes of the stable tier at the beginning of the system prompt (`P-1`, `P-5`). It is as fixed as the system
     /// prompt itself. Ignored when it is not inside the prompt or cuts a character.
     pub stable_len: Option<usize>,
-    /// Native blocks by the position of their assistant message in the request. Blocks of another provider, and blocks that
-    /// do not say what the message says, are left out of the request.
+    /// Native blocks by the position of their assistant message in the request. Blocks of another provider or of another
+    /// model, and blocks that do not say what the message says, are left out of the request.
     pub natives: BTreeMap<usize, NativeBlocks>,
 }
 
 impl Continuation {
-    /// The blocks of the message at `index`, if `provider` can read them.
-    pub(crate) fn blocks_for(&self, index: usize, provider: &str) -> Option<&str> {
+    /// The blocks of the message at `index`, if `model` of `provider` wrote them.
+    pub(crate) fn blocks_for(&self, index: usize, provider: &str, model: &str) -> Option<&str> {
         let native = self.natives.get(&index)?;
-        (native.provider == provider).then_some(native.blocks.as_str())
+        (native.provider == provider && native.model == model).then_some(native.blocks.as_str())
     }
 }

@@ -1,7 +1,7 @@
 //! A store of sessions in memory, for tests of the turn engine. It has the leases, fences, sequence numbers and request
 //! ids of the real one, so that a test can lose a process between any two steps and go on with another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use steward_base::names::{TeamId, UserId};
 use steward_base::{Clock, Timestamp};
 
-use super::store::{Append, DueReview, MessagePage, NewSession, SessionPage, SessionStore, TurnUpdate};
+use super::store::{
+    Append, Appended, DueReview, MessagePage, NewSession, Opened, SessionPage, SessionStore, SessionUpdate, TurnUpdate,
+};
 use super::{Counters, Message, Prefix, Session, SessionKey, Turn, Usage};
 use crate::error::Error;
 
@@ -28,8 +30,10 @@ struct Kept {
     due: Vec<DueReview>,
     fence: u64,
     holding: Option<Holding>,
-    answers: BTreeMap<String, u64>,
+    answers: BTreeMap<String, Appended>,
+    updates: BTreeSet<String>,
     appends: u32,
+    version: u64,
 }
 
 /// Sessions of one test.
@@ -58,6 +62,12 @@ impl InMemorySessionStore {
         self.kept().get(key).map_or(0, |kept| kept.appends)
     }
 
+    /// All messages of a session, in order.
+    pub fn history(&self, key: &SessionKey) -> Vec<Message> {
+        let kept = self.kept();
+        kept.get(key).map(|kept| kept.messages.clone()).unwrap_or_default()
+    }
+
     fn kept(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Kept>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,6 +82,83 @@ impl InMemorySessionStore {
 }
 
 impl Kept {
+    fn acquire(&mut self, turn: &str, holder: &str, ttl: Duration, now: Timestamp) -> Result<u64, Error> {
+        if let Some(holding) = self.holding.as_mut().filter(|holding| holding.expires > now) {
+            if holding.turn != turn || holding.holder != holder {
+                return Err(Error::TurnRunning {
+                    turn: holding.turn.clone(),
+                });
+            }
+            holding.expires = now.plus(ttl);
+            return Ok(self.fence);
+        }
+        self.fence += 1;
+        self.holding = Some(Holding {
+            turn: turn.to_owned(),
+            holder: holder.to_owned(),
+            expires: now.plus(ttl),
+        });
+        Ok(self.fence)
+    }
+
+    fn expect(&self, expected: &str, current: String) -> Result<(), Error> {
+        if expected == current {
+            return Ok(());
+        }
+        Err(Error::SessionChanged {
+            session: self.session.key.name(),
+            expected: expected.to_owned(),
+            current,
+        })
+    }
+
+    /// The session changes: its etag does.
+    fn touch(&mut self) {
+        self.version += 1;
+        self.session.etag = self.version.to_string();
+    }
+
+    fn update(&mut self, update: SessionUpdate, now: Timestamp) -> Result<(), Error> {
+        if self.updates.contains(&update.request_id) {
+            return Ok(());
+        }
+        let held = self.holding.as_ref().filter(|holding| holding.expires > now);
+        if let Some(turn) = self
+            .session
+            .open_turn
+            .clone()
+            .or(held.map(|holding| holding.turn.clone()))
+        {
+            return Err(Error::TurnRunning { turn });
+        }
+        if !update.etag.is_empty() {
+            self.expect(&update.etag, self.session.etag.clone())?;
+        }
+        if let Some(title) = update.title {
+            self.session.title = title;
+        }
+        if let Some(anew) = update.anew {
+            let session = &mut self.session;
+            session.model = anew.model;
+            session.system_prompt = anew.system_prompt;
+            session.stable_prompt_bytes = anew.stable_prompt_bytes;
+            session.tools_json = anew.tools_json;
+            session.client_tools = anew.client_tools;
+            session.setup = anew.setup;
+            session.exposures = anew.exposures;
+            session.prefix = Prefix {
+                planned_breaks: session.prefix.planned_breaks + 1,
+                unplanned_breaks: session.prefix.unplanned_breaks,
+                requests: session.prefix.requests,
+                last_break_reason: anew.reason.to_owned(),
+                ..Prefix::default()
+            };
+        }
+        self.updates.insert(update.request_id);
+        self.touch();
+        Ok(())
+    }
+
     fn check_fence(&self, fence: u64) -> Result<(), Error> {
         if fence == self.fence && self.holding.is_some() {
             return Ok(());
@@ -99,15 +186,20 @@ impl Kept {
         self.turns.insert(update.id, turn);
     }
 
-    fn append(&mut self, append: Append, now: Timestamp) -> Result<u64, Error> {
+    fn append(&mut self, append: Append, now: Timestamp) -> Result<Appended, Error> {
         if let Some(answer) = self.answers.get(&append.request_id) {
             return Ok(*answer);
         }
-        self.check_fence(append.fence)?;
-        if append.expected_seq != self.session.last_seq {
-            let problem = format!("ends at {}, not at {}", self.session.last_seq, append.expected_seq);
-            return Err(Error::internal("append to a session", problem));
+        if append.lease.is_none() {
+            self.check_fence(append.fence)?;
         }
+        // A lease that is taken and a sequence that is wrong: nothing of it happens.
+        let sequence = self.expect(&append.expected_seq.to_string(), self.session.last_seq.to_string());
+        let fence = match &append.lease {
+            Some(lease) if sequence.is_ok() => self.acquire(&lease.turn, &lease.holder, lease.ttl, now)?,
+            _ => append.fence,
+        };
+        sequence?;
         let first_new = self.session.last_seq + 1;
         for body in append.messages {
             self.session.last_seq += 1;
@@ -133,9 +225,17 @@ impl Kept {
         if !append.title.is_empty() {
             self.session.title = append.title;
         }
-        self.answers.insert(append.request_id, self.session.last_seq);
+        if append.release {
+            self.holding = None;
+        }
+        let appended = Appended {
+            last_seq: self.session.last_seq,
+            fence,
+        };
+        self.answers.insert(append.request_id, appended);
         self.appends += 1;
-        Ok(self.session.last_seq)
+        self.touch();
+        Ok(appended)
     }
 }
 
@@ -155,6 +255,7 @@ impl SessionStore for InMemorySessionStore {
             project: new.project,
             model: new.model,
             system_prompt: new.system_prompt,
+            stable_prompt_bytes: new.stable_prompt_bytes,
             tools_json: new.tools_json,
             client_tools: new.client_tools,
             skip_review: new.skip_review,
@@ -167,6 +268,8 @@ impl SessionStore for InMemorySessionStore {
             created: now,
             last_active: now,
             open_turn: None,
+            setup: new.setup,
+            etag: "0".to_owned(),
         };
         let kept = Kept {
             session: session.clone(),
@@ -176,10 +279,28 @@ impl SessionStore for InMemorySessionStore {
             fence: 0,
             holding: None,
             answers: BTreeMap::new(),
+            updates: BTreeSet::new(),
             appends: 0,
+            version: 0,
         };
         sessions.insert(new.key, kept);
         Ok(session)
+    }
+
+    async fn update_session(&self, key: &SessionKey, update: SessionUpdate) -> Result<Session, Error> {
+        let now = self.clock.now();
+        self.with(key, |kept| {
+            kept.update(update, now)?;
+            Ok(kept.session.clone())
+        })
+    }
+
+    async fn open(&self, key: &SessionKey, turn: &str) -> Result<Option<Opened>, Error> {
+        Ok(self.kept().get(key).map(|kept| Opened {
+            session: kept.session.clone(),
+            turn: kept.turns.get(turn).cloned(),
+            history: kept.messages.clone(),
+        }))
     }
 
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Error> {
@@ -209,24 +330,7 @@ impl SessionStore for InMemorySessionStore {
 
     async fn acquire_lease(&self, key: &SessionKey, turn: &str, holder: &str, ttl: Duration) -> Result<u64, Error> {
         let now = self.clock.now();
-        self.with(key, |kept| {
-            if let Some(holding) = kept.holding.as_mut().filter(|holding| holding.expires > now) {
-                if holding.turn != turn || holding.holder != holder {
-                    return Err(Error::TurnRunning {
-                        turn: holding.turn.clone(),
-                    });
-                }
-                holding.expires = now.plus(ttl);
-                return Ok(kept.fence);
-            }
-            kept.fence += 1;
-            kept.holding = Some(Holding {
-                turn: turn.to_owned(),
-                holder: holder.to_owned(),
-                expires: now.plus(ttl),
-            });
-            Ok(kept.fence)
-        })
+        self.with(key, |kept| kept.acquire(turn, holder, ttl, now))
     }
 
     async fn renew_lease(&self, key: &SessionKey, fence: u64, ttl: Duration) -> Result<(), Error> {
@@ -249,19 +353,14 @@ impl SessionStore for InMemorySessionStore {
         })
     }
 
-    async fn append(&self, key: &SessionKey, append: Append) -> Result<u64, Error> {
+    async fn append(&self, key: &SessionKey, append: Append) -> Result<Appended, Error> {
         let now = self.clock.now();
         self.with(key, |kept| kept.append(append, now))
     }
 
-    async fn history(&self, key: &SessionKey) -> Result<Vec<Message>, Error> {
-        self.with(key, |kept| Ok(kept.messages.clone()))
-    }
-
     async fn messages(&self, key: &SessionKey, _page_size: i32, _page_token: &str) -> Result<MessagePage, Error> {
-        let messages = self.history(key).await?;
         Ok(MessagePage {
-            messages,
+            messages: self.history(key),
             next_page_token: String::new(),
         })
     }

@@ -1,11 +1,11 @@
 //! What a session begins with, checked: the caller's message, context files, client tools and where they run (`P-7`,
 //! `P-8`).
 
+use serde::{Deserialize, Serialize};
 use steward_base::names::{NameError, SessionId, TeamId, UserId};
 use steward_base::{FieldViolations, Integrity};
 use steward_guard::{Scope, check};
 
-use super::Session;
 use crate::error::Error;
 
 /// Longest title, in characters.
@@ -25,7 +25,7 @@ const MAX_FILE: usize = 1_000_000;
 const MAX_LINE: usize = 1_000;
 
 /// A project context file, as the client sent it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContextFile {
     /// Path as the client knows it.
     pub path: String,
@@ -34,7 +34,7 @@ pub struct ContextFile {
 }
 
 /// A tool that runs at the client.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClientToolSpec {
     /// Name.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct ClientToolSpec {
 }
 
 /// Where the client's tools run, as the client reports it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     /// Operating system.
     pub os: String,
@@ -74,7 +74,7 @@ impl Environment {
 }
 
 /// What a session starts with beside what Steward knows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Setup {
     /// The caller's own system message.
     pub system_message: String,
@@ -121,26 +121,31 @@ impl Setup {
                 one_line(violations, &format!("setup.environment.{field}"), fact);
             }
         }
-        if self.client_tools.len() > MAX_TOOLS {
-            violations.add("setup.client_tools", format!("must be at most {MAX_TOOLS}"));
-        }
-        for (index, tool) in self.client_tools.iter().enumerate() {
-            tool.check(&format!("setup.client_tools[{index}]"), violations);
-        }
+        check_client_tools("setup.client_tools", &self.client_tools, violations);
     }
+}
 
-    /// Refuses names that a built-in tool or an earlier client tool has.
-    pub fn check_names(&self, is_builtin: impl Fn(&str) -> bool) -> Result<(), Error> {
-        for (index, tool) in self.client_tools.iter().enumerate() {
-            let repeated = self.client_tools[..index].iter().any(|other| other.name == tool.name);
-            if repeated || is_builtin(&tool.name) {
-                return Err(Error::ToolNameTaken {
-                    tool: tool.name.clone(),
-                });
-            }
-        }
-        Ok(())
+/// All that is wrong with client tools, under `field`.
+pub fn check_client_tools(field: &str, tools: &[ClientToolSpec], violations: &mut FieldViolations) {
+    if tools.len() > MAX_TOOLS {
+        violations.add(field, format!("must be at most {MAX_TOOLS}"));
     }
+    for (index, tool) in tools.iter().enumerate() {
+        tool.check(&format!("{field}[{index}]"), violations);
+    }
+}
+
+/// Refuses names that a built-in tool or an earlier client tool has.
+pub fn check_tool_names(tools: &[ClientToolSpec], is_builtin: impl Fn(&str) -> bool) -> Result<(), Error> {
+    for (index, tool) in tools.iter().enumerate() {
+        let repeated = tools[..index].iter().any(|other| other.name == tool.name);
+        if repeated || is_builtin(&tool.name) {
+            return Err(Error::ToolNameTaken {
+                tool: tool.name.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 impl ClientToolSpec {
@@ -214,23 +219,6 @@ pub fn derived_session_id(team: &TeamId, user: &UserId, request_id: &str) -> Res
     SessionId::parse(id)
 }
 
-/// Whether a session that exists can be what this request made: everything of the request that the session shows is the
-/// same. The rest may differ: memory and skills move on between two tries, a title that was left open may have been made,
-/// and an upgrade may describe the built-in tools in other words.
-pub fn same_request(session: &Session, wanted: &super::NewSession, setup: &Setup) -> bool {
-    session.user == wanted.user
-        && (wanted.title.is_empty() || session.title == wanted.title)
-        && session.project == wanted.project
-        && session.model == wanted.model
-        && session.skip_review == wanted.skip_review
-        && session.client_tools == wanted.client_tools
-        && setup
-            .client_tools
-            .iter()
-            .all(|tool| session.tools_json.contains(tool.input_schema.trim()))
-        && session.system_prompt.contains(setup.system_message.trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,13 +265,10 @@ mod tests {
 
     #[test]
     fn a_client_tool_never_takes_a_name_that_is_taken() {
-        let named = |names: &[&str]| Setup {
-            client_tools: names.iter().map(|name| tool(name)).collect(),
-            ..Setup::default()
-        };
-        assert!(named(&["shell", "read"]).check_names(|name| name == "memory").is_ok());
+        let check = |names: [&str; 2]| check_tool_names(&names.map(tool), |name| name == "memory");
+        assert!(check(["shell", "read"]).is_ok());
         for taken in [["shell", "shell"], ["shell", "memory"]] {
-            let refused = named(&taken).check_names(|name| name == "memory").unwrap_err();
+            let refused = check(taken).unwrap_err();
             assert!(matches!(refused, Error::ToolNameTaken { tool } if tool == taken[1]));
         }
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use steward_base::names::{TeamId, UserId};
 
-use super::{Counters, Exposure, Message, NewMessage, OpenCall, Prefix, Session, SessionKey, Turn, TurnState, Usage};
+use super::{
+    ClientTool, Counters, Exposure, Message, NewMessage, OpenCall, Prefix, Session, SessionKey, Turn, TurnState, Usage,
+};
 use crate::error::Error;
 
 /// A session to be created.
@@ -24,14 +26,63 @@ pub struct NewSession {
     pub model: String,
     /// Exact system prompt.
     pub system_prompt: String,
+    /// Length in bytes of its stable tier.
+    pub stable_prompt_bytes: u32,
     /// Exact tool list.
     pub tools_json: String,
     /// The tools in it that run at the client.
-    pub client_tools: Vec<super::ClientTool>,
+    pub client_tools: Vec<ClientTool>,
     /// Whether its turns never make a review due.
     pub skip_review: bool,
     /// What its prompt shows.
     pub exposures: Vec<Exposure>,
+    /// What the prompt was assembled from, as [`super::KeptSetup`] writes it.
+    pub setup: Vec<u8>,
+}
+
+/// What the requests of a session begin with from now on: a planned break of its prefix (`P-3`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Anew {
+    /// Why: `model` or `tools`.
+    pub reason: &'static str,
+    /// Model that every request names.
+    pub model: String,
+    /// Exact system prompt.
+    pub system_prompt: String,
+    /// Length in bytes of its stable tier.
+    pub stable_prompt_bytes: u32,
+    /// Exact tool list.
+    pub tools_json: String,
+    /// The tools in it that run at the client.
+    pub client_tools: Vec<ClientTool>,
+    /// What the prompt shows.
+    pub exposures: Vec<Exposure>,
+    /// What the prompt was assembled from.
+    pub setup: Vec<u8>,
+}
+
+/// A change of a session between two turns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionUpdate {
+    /// The session as the caller read it; empty: however it is.
+    pub etag: String,
+    /// Makes a retry safe.
+    pub request_id: String,
+    /// New title.
+    pub title: Option<String>,
+    /// New beginning.
+    pub anew: Option<Anew>,
+}
+
+/// A turn lease to take together with an append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnLease {
+    /// Turn that will run.
+    pub turn: String,
+    /// Who holds it.
+    pub holder: String,
+    /// How long it lives without being renewed.
+    pub ttl: Duration,
 }
 
 /// A change of a turn, as part of an append.
@@ -67,8 +118,12 @@ pub struct DueReview {
 /// Everything that changes together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Append {
-    /// Fence of the turn lease.
+    /// Fence of the turn lease; of no meaning with `lease`.
     pub fence: u64,
+    /// Takes the turn lease first, in the same transaction.
+    pub lease: Option<TurnLease>,
+    /// Gives the lease up in the same transaction.
+    pub release: bool,
     /// Number of the session's last message as the caller knows it.
     pub expected_seq: u64,
     /// Makes a retry safe.
@@ -89,6 +144,26 @@ pub struct Append {
     pub due_review: Option<DueReview>,
     /// New title; empty leaves it.
     pub title: String,
+}
+
+/// What an append came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Number of the session's last message.
+    pub last_seq: u64,
+    /// The fence under which it was made.
+    pub fence: u64,
+}
+
+/// A session with what a turn needs of it, read at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opened {
+    /// The session.
+    pub session: Session,
+    /// The turn that was asked for, if the session has it.
+    pub turn: Option<Turn>,
+    /// All messages that are in the context, in order.
+    pub history: Vec<Message>,
 }
 
 /// A page of a user's sessions, without prompts and tool lists.
@@ -117,6 +192,14 @@ pub trait SessionStore: std::fmt::Debug + Send + Sync {
     /// Creates a session; one with this id that exists already, made by this request or by another, is returned as it is.
     async fn create_session(&self, new: NewSession, request_id: &str) -> Result<Session, Error>;
 
+    /// Changes a session between two turns. The same request id again changes nothing and gives the session as it is.
+    /// [`Error::SessionNotFound`]; [`Error::TurnRunning`] while a turn runs or waits; [`Error::SessionChanged`] for another
+    /// etag.
+    async fn update_session(&self, key: &SessionKey, update: SessionUpdate) -> Result<Session, Error>;
+
+    /// A session with its messages and one of its turns (empty: none).
+    async fn open(&self, key: &SessionKey, turn: &str) -> Result<Option<Opened>, Error>;
+
     /// A session.
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Error>;
 
@@ -139,12 +222,9 @@ pub trait SessionStore: std::fmt::Debug + Send + Sync {
     /// Gives the lease up; one that is not held any more changes nothing.
     async fn release_lease(&self, key: &SessionKey, fence: u64) -> Result<(), Error>;
 
-    /// Appends; the number of the session's last message. [`Error::StaleFence`]; [`Error::Internal`] when the session has
-    /// other messages than expected, which the lease rules out.
-    async fn append(&self, key: &SessionKey, append: Append) -> Result<u64, Error>;
-
-    /// All messages that are in the context, in order.
-    async fn history(&self, key: &SessionKey) -> Result<Vec<Message>, Error>;
+    /// Appends. [`Error::StaleFence`]; [`Error::TurnRunning`] when the lease that it is to take is another's;
+    /// [`Error::SessionChanged`] when the session has other messages than expected.
+    async fn append(&self, key: &SessionKey, append: Append) -> Result<Appended, Error>;
 
     /// A page of what people see. [`Error::Invalid`] for a token of another list.
     async fn messages(&self, key: &SessionKey, page_size: i32, page_token: &str) -> Result<MessagePage, Error>;

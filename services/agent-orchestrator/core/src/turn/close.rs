@@ -75,6 +75,7 @@ pub fn closing_results(calls: &[ToolCall], closing: Closing, turn: &str) -> Vec<
             }],
             usage: None,
             turn: turn.to_owned(),
+            native: None,
         }
     };
     calls.iter().map(result).collect()

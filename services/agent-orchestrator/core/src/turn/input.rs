@@ -145,6 +145,7 @@ impl UserMessage {
             spans,
             usage: None,
             turn: turn.to_owned(),
+            native: None,
         }
     }
 

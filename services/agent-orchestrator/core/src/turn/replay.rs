@@ -128,6 +128,7 @@ pub(super) mod tests {
                 spans: Vec::new(),
                 usage: None,
                 turn: "t1".to_owned(),
+                native: None,
             },
             created: Timestamp::from_secs(0),
         }
@@ -166,6 +167,7 @@ pub(super) mod tests {
             project: String::new(),
             model: "m".to_owned(),
             system_prompt: String::new(),
+            stable_prompt_bytes: 0,
             tools_json: String::new(),
             client_tools: vec![ClientTool {
                 name: "shell".to_owned(),
@@ -181,6 +183,8 @@ pub(super) mod tests {
             created: Timestamp::from_secs(0),
             last_active: Timestamp::from_secs(0),
             open_turn: None,
+            setup: Vec::new(),
+            etag: String::new(),
         }
     }
 

@@ -73,6 +73,7 @@ fn message(waiting: &OpenCall, result: &ClientResult, tools: &[ClientTool], turn
         }],
         usage: None,
         turn: turn.to_owned(),
+        native: None,
     }
 }
 

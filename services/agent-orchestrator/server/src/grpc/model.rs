@@ -5,11 +5,14 @@ use std::pin::Pin;
 use futures::{Stream, StreamExt as _};
 use steward_base::names::parse_user;
 use steward_base::{Caller, FieldViolations};
-use steward_model::{Delta, FinishReason, Message, ModelRequest, Rendered, ToolCall, ToolChoice, parse_tools, render};
+use steward_model::{
+    Continuation, Delta, FinishReason, Message, ModelRequest, NativeBlocks, Rendered, ToolCall, ToolChoice, parse_tools,
+};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::Usage;
 use steward_proto::agent::v1 as pb;
 use steward_proto::agent::v1::model_service_server::ModelService;
+use steward_proto::common::v1 as common;
 use tonic::{Request, Response, Status};
 
 use super::agent_status;
@@ -40,14 +43,21 @@ impl ModelService for ModelRpc {
         check_user(&caller, &request.user).map_err(agent_status)?;
         let model = self.models.for_jobs(&request.model).map_err(agent_status)?;
         let purpose = request.purpose.clone();
-        let asked = model_request(request, &model.name, model.max_output_tokens).map_err(agent_status)?;
+        let (asked, continuation) =
+            model_request(request, &model.name, model.max_output_tokens).map_err(agent_status)?;
         let failed = {
             let name = model.name.clone();
             move |error: &steward_model::ModelError| agent_status(model_error(&name, error))
         };
-        let rendered = render(&asked).map_err(|error| failed(&error))?;
+        let provider = &model.provider;
+        let rendered = provider
+            .rendered(&asked, &continuation)
+            .map_err(|error| failed(&error))?;
         let sent = Sent::of(&model.name, &rendered);
-        let deltas = model.provider.stream(asked).await.map_err(|error| failed(&error))?;
+        let deltas = provider
+            .stream_with(asked, continuation)
+            .await
+            .map_err(|error| failed(&error))?;
         tracing::debug!(purpose, model = model.name, "a job asks the model");
         let items = deltas.filter_map(move |delta| {
             let item = match delta {
@@ -70,7 +80,8 @@ impl ModelService for ModelRpc {
             base_url: route.base_url,
             review_model: route.review_model,
             context_window: route.context_window,
-            ..pb::GetModelRouteResponse::default()
+            provider: route.provider.to_owned(),
+            models: route.models,
         }))
     }
 }
@@ -89,8 +100,24 @@ fn check_user(caller: &Caller, name: &str) -> Result<(), Error> {
     }
 }
 
-fn model_request(request: pb::GenerateRequest, model: &str, default_limit: Option<u32>) -> Result<ModelRequest, Error> {
+/// The request and what goes with it beside its messages.
+fn model_request(
+    request: pb::GenerateRequest,
+    model: &str,
+    default_limit: Option<u32>,
+) -> Result<(ModelRequest, Continuation), Error> {
     let mut violations = FieldViolations::new();
+    let stable = usize::try_from(request.stable_prompt_bytes).unwrap_or(usize::MAX);
+    if !request.system_prompt.is_char_boundary(stable) {
+        violations.add(
+            "stable_prompt_bytes",
+            "must be at most the length of `system_prompt`, on a character boundary",
+        );
+    }
+    let mut continuation = Continuation {
+        stable_len: (stable > 0).then_some(stable),
+        ..Continuation::default()
+    };
     if parse_tools(&request.tools_json).is_err() {
         violations.add(
             "tools_json",
@@ -100,7 +127,11 @@ fn model_request(request: pb::GenerateRequest, model: &str, default_limit: Optio
     let mut messages = Vec::with_capacity(request.messages.len());
     for (index, message) in request.messages.into_iter().enumerate() {
         match message.message {
-            Some(message) => messages.push(message_from_pb(message)),
+            Some(message) => {
+                let (message, native) = message_from_pb(message);
+                continuation.natives.extend(native.map(|native| (index, native)));
+                messages.push(message);
+            }
             None => violations.add(
                 format!("messages[{index}]"),
                 "must be a user, assistant or tool message",
@@ -111,7 +142,7 @@ fn model_request(request: pb::GenerateRequest, model: &str, default_limit: Optio
         violations.add("messages", "must not be empty");
     }
     violations.into_result()?;
-    Ok(ModelRequest {
+    let request = ModelRequest {
         model: model.to_owned(),
         system: request.system_prompt.into(),
         tools_json: request.tools_json.into(),
@@ -120,21 +151,42 @@ fn model_request(request: pb::GenerateRequest, model: &str, default_limit: Optio
         max_output_tokens: Some(request.max_output_tokens)
             .filter(|limit| *limit > 0)
             .or(default_limit),
-    })
+    };
+    Ok((request, continuation))
 }
 
-fn message_from_pb(message: pb::model_message::Message) -> Message {
-    match message {
+fn message_from_pb(message: pb::model_message::Message) -> (Message, Option<NativeBlocks>) {
+    let message = match message {
         pb::model_message::Message::User(user) => Message::User { content: user.text },
-        pb::model_message::Message::Assistant(assistant) => Message::Assistant {
-            content: assistant.text,
-            tool_calls: assistant.tool_calls.into_iter().map(call_from_pb).collect(),
-        },
+        pb::model_message::Message::Assistant(assistant) => {
+            let message = Message::Assistant {
+                content: assistant.text,
+                tool_calls: assistant.tool_calls.into_iter().map(call_from_pb).collect(),
+            };
+            return (message, assistant.native.map(native_from_pb));
+        }
         pb::model_message::Message::Tool(tool) => Message::Tool {
             call_id: tool.call_id,
             name: tool.name,
             content: tool.text,
         },
+    };
+    (message, None)
+}
+
+fn native_from_pb(native: common::NativeBlocks) -> NativeBlocks {
+    NativeBlocks {
+        provider: native.provider,
+        model: native.model,
+        blocks: native.blocks_json,
+    }
+}
+
+fn native_to_pb(native: NativeBlocks) -> common::NativeBlocks {
+    common::NativeBlocks {
+        provider: native.provider,
+        model: native.model,
+        blocks_json: native.blocks,
     }
 }
 
@@ -175,7 +227,7 @@ fn item(delta: Delta, sent: &Sent) -> Option<pb::GenerateResponse> {
             name: call.name,
             arguments_json: call.arguments,
         }),
-        Delta::Finish { reason, usage, .. } => Item::Finish(pb::GenerateFinish {
+        Delta::Finish { reason, usage, native } => Item::Finish(pb::GenerateFinish {
             finish_reason: finish_word(reason).to_owned(),
             usage: Some(usage_to_pb(Usage {
                 input: usage.input,
@@ -187,7 +239,7 @@ fn item(delta: Delta, sent: &Sent) -> Option<pb::GenerateResponse> {
             system_sha256: sent.system.clone(),
             messages_sha256: sent.messages.clone(),
             model: sent.model.clone(),
-            native: None,
+            native: native.map(native_to_pb),
         }),
         Delta::Retrying { .. } | Delta::ToolCallStarted { .. } => return None,
     };

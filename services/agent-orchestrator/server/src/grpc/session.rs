@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::convert::{exposure_to_pb, integrity_from_pb, session_key, timestamp_to_pb, usage_to_pb};
 use super::{agent_status, own_user, person};
-use crate::sessions::{Sessions, Wanted};
+use crate::sessions::{Change, Sessions, Wanted};
 
 /// Serves [`Sessions`].
 #[derive(Debug, Clone)]
@@ -65,9 +65,18 @@ impl SessionService for SessionRpc {
 
     async fn update_session(
         &self,
-        _request: Request<pb::UpdateSessionRequest>,
+        request: Request<pb::UpdateSessionRequest>,
     ) -> Result<Response<pb::UpdateSessionResponse>, Status> {
-        Err(Status::unimplemented("sessions cannot be changed yet"))
+        let person = person(steward_grpc::caller(&request)?)?;
+        let (key, change) = change(request.into_inner()).map_err(agent_status)?;
+        let session = self
+            .sessions
+            .update(&person, &key, change)
+            .await
+            .map_err(agent_status)?;
+        Ok(Response::new(pb::UpdateSessionResponse {
+            session: Some(session_to_pb(session)),
+        }))
     }
 
     async fn list_sessions(
@@ -117,6 +126,37 @@ fn wanted(request: pb::CreateSessionRequest) -> Wanted {
         setup: setup(request.setup.unwrap_or_default()),
         request_id: request.request_id,
     }
+}
+
+fn change(request: pb::UpdateSessionRequest) -> Result<(SessionKey, Change), Error> {
+    let mut violations = FieldViolations::new();
+    let session = request.session.unwrap_or_default();
+    let key = session_key("session.name", &session.name, &mut violations);
+    let mut change = Change {
+        etag: session.etag,
+        request_id: request.request_id,
+        ..Change::default()
+    };
+    let paths = request.update_mask.unwrap_or_default().paths;
+    if paths.is_empty() {
+        violations.add("update_mask", "must name what is to change");
+    }
+    for path in &paths {
+        match path.as_str() {
+            "title" => change.title = Some(session.title.clone()),
+            "model" => change.model = Some(session.model.clone()),
+            "client_tools" => {
+                change.client_tools = Some(request.client_tools.iter().cloned().map(client_tool).collect());
+            }
+            _ => violations.add("update_mask", "may name `title`, `model` and `client_tools`"),
+        }
+    }
+    if change.client_tools.is_none() && !request.client_tools.is_empty() {
+        violations.add("client_tools", "must be in `update_mask` to count");
+    }
+    violations.into_result()?;
+    let key = key.ok_or_else(|| Error::field("session.name", "must name a session"))?;
+    Ok((key, change))
 }
 
 fn setup(setup: pb::SessionSetup) -> Setup {
@@ -174,7 +214,7 @@ fn session_to_pb(session: Session) -> pb::Session {
         iterations_since_skill: session.counters.iterations_since_skill,
         planned_prefix_breaks: session.prefix.planned_breaks,
         last_prefix_break_reason: session.prefix.last_break_reason,
-        ..pb::Session::default()
+        etag: session.etag,
     }
 }
 

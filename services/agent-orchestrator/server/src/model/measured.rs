@@ -18,6 +18,8 @@ use crate::metrics::{Labels, ModelMetrics};
 #[derive(Clone)]
 pub(super) struct Meter {
     pub(super) vendor: String,
+    /// What a write to the provider's cache is priced by.
+    pub(super) cache: CacheTtl,
     pub(super) prices: Arc<PriceBook>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: ModelMetrics,
@@ -79,12 +81,13 @@ impl Call {
     fn answered(&mut self, reason: FinishReason, usage: &Usage) {
         let Meter {
             vendor,
+            cache,
             prices,
             clock,
             metrics,
         } = &self.meter;
         let row = prices.row(vendor, &self.model, clock.now(), usage.input.unwrap_or(0));
-        metrics.consumed(&self.labels, usage, cost(usage, row, CacheTtl::FiveMinutes));
+        metrics.consumed(&self.labels, usage, cost(usage, row, *cache));
         let tokens = Tokens {
             input: usage.input,
             cache_read: usage.cached_input,

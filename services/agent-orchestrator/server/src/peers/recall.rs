@@ -7,11 +7,14 @@ use steward_base::names::{TeamId, UserId, team_name, user_name};
 use steward_client::{ClientError, SessionStoreClient};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    Append, Message, MessagePage, NewSession, Session, SessionKey, SessionPage, SessionStore, Turn,
+    Append, Appended, MessagePage, NewSession, Opened, Session, SessionKey, SessionPage, SessionStore, SessionUpdate,
+    Turn,
 };
 use steward_proto::recall::v1 as pb;
 
-use super::recall_convert::{append_to_pb, message_from_pb, new_session_to_pb, session_from_pb, turn_from_pb};
+use super::recall_convert::{
+    append_to_pb, message_from_pb, new_session_to_pb, session_from_pb, turn_from_pb, update_to_pb,
+};
 use super::{failed, metadata};
 
 const RECALL: &str = "recall-service";
@@ -38,6 +41,11 @@ fn refused(key: &SessionKey, operation: &'static str, fence: u64, error: ClientE
         "SESSION_NOT_FOUND" => Error::SessionNotFound { session: key.name() },
         "TURN_RUNNING" => Error::TurnRunning {
             turn: metadata(&error, "turn"),
+        },
+        "ETAG_MISMATCH" | "SEQUENCE_MISMATCH" => Error::SessionChanged {
+            session: key.name(),
+            expected: metadata(&error, "expected"),
+            current: metadata(&error, "current"),
         },
         "STALE_FENCE" => Error::StaleFence {
             fence,
@@ -98,6 +106,73 @@ impl SessionStore for RecallSessions {
             Err(error) => return Err(failed(RECALL, OPERATION, error)),
         };
         session_from_pb(session.unwrap_or_default()).map_err(|what| malformed(OPERATION, what))
+    }
+
+    async fn update_session(&self, key: &SessionKey, update: SessionUpdate) -> Result<Session, Error> {
+        const OPERATION: &str = "change a session";
+        let request_id = update.request_id.clone();
+        let answer = match self.client.update_session(update_to_pb(key, update)).await {
+            Ok(answer) => answer,
+            Err(error) if error.reason == "REQUEST_ID_REUSED" => return Err(Error::request_id_reused(&request_id)),
+            Err(error) => return Err(refused(key, OPERATION, 0, error)),
+        };
+        session_from_pb(answer.session.unwrap_or_default()).map_err(|what| malformed(OPERATION, what))
+    }
+
+    async fn open(&self, key: &SessionKey, turn: &str) -> Result<Option<Opened>, Error> {
+        const OPERATION: &str = "read a session with its messages";
+        let request = pb::GetSessionRequest {
+            name: key.name(),
+            turn: turn.to_owned(),
+            include_messages: true,
+        };
+        let answer = match self.client.get_session(request).await {
+            Ok(answer) => answer,
+            Err(error) if error.reason == "SESSION_NOT_FOUND" => return Ok(None),
+            Err(error) => return Err(failed(RECALL, OPERATION, error)),
+        };
+        let session = session_from_pb(answer.session.unwrap_or_default()).map_err(|what| malformed(OPERATION, what))?;
+        // TRANSITION: recall does not answer with turn and messages yet.
+        if !session.last_seq.eq(&0) && answer.messages.is_empty() {
+            let turn = if turn.is_empty() {
+                None
+            } else {
+                self.turn(key, turn).await?
+            };
+            let mut opened = Opened {
+                session,
+                turn,
+                history: Vec::new(),
+            };
+            let mut page_token = String::new();
+            loop {
+                let page = self.messages(key, PAGE, &page_token).await?;
+                opened.history.extend(page.messages);
+                page_token = page.next_page_token;
+                if page_token.is_empty() {
+                    return Ok(Some(opened));
+                }
+            }
+        }
+        let turn = answer.turn.map(turn_from_pb).transpose();
+        let history = answer
+            .messages
+            .into_iter()
+            .map(message_from_pb)
+            .collect::<Result<_, _>>();
+        let mut opened = Opened {
+            session,
+            turn: turn.map_err(|what| malformed(OPERATION, what))?,
+            history: history.map_err(|what| malformed(OPERATION, what))?,
+        };
+        // What is appended between two pages is met by the check of the session's last number.
+        let mut page_token = answer.next_page_token;
+        while !page_token.is_empty() {
+            let page = self.messages(key, PAGE, &page_token).await?;
+            opened.history.extend(page.messages);
+            page_token = page.next_page_token;
+        }
+        Ok(Some(opened))
     }
 
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Error> {
@@ -183,25 +258,23 @@ impl SessionStore for RecallSessions {
             .map_err(|error| refused(key, "give a turn lease up", fence, error))
     }
 
-    async fn append(&self, key: &SessionKey, append: Append) -> Result<u64, Error> {
+    async fn append(&self, key: &SessionKey, append: Append) -> Result<Appended, Error> {
+        let (mut append, release) = (append.clone(), append.release);
+        // TRANSITION: recall does not take leases with appends yet.
+        if let Some(lease) = append.lease.take() {
+            append.fence = self.acquire_lease(key, &lease.turn, &lease.holder, lease.ttl).await?;
+        }
+        append.release = false;
         let fence = append.fence;
         let answer = self.client.append_messages(append_to_pb(key, append)).await;
-        Ok(answer
-            .map_err(|error| refused(key, "append to a session", fence, error))?
-            .last_seq)
-    }
-
-    async fn history(&self, key: &SessionKey) -> Result<Vec<Message>, Error> {
-        let mut history = Vec::new();
-        let mut page_token = String::new();
-        loop {
-            let page = self.messages(key, PAGE, &page_token).await?;
-            history.extend(page.messages);
-            if page.next_page_token.is_empty() {
-                return Ok(history);
-            }
-            page_token = page.next_page_token;
+        if release && answer.is_ok() {
+            self.release_lease(key, fence).await?;
         }
+        let answer = answer.map_err(|error| refused(key, "append to a session", fence, error))?;
+        Ok(Appended {
+            last_seq: answer.last_seq,
+            fence,
+        })
     }
 
     async fn messages(&self, key: &SessionKey, page_size: i32, page_token: &str) -> Result<MessagePage, Error> {

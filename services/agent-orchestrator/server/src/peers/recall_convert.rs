@@ -4,8 +4,8 @@
 use steward_base::names::{SessionId, TeamId, parse_session, parse_user, session_name, user_name};
 use steward_base::{Integrity, Span, SpanOrigin, Timestamp};
 use steward_orchestrator_core::session::{
-    Append, ClientTool, Counters, DueReview, Message, NewMessage, NewSession, OpenCall, Prefix, Said, Session,
-    SessionKey, ToolCall, Turn, TurnState, TurnUpdate, Usage,
+    Append, ClientTool, Counters, DueReview, Exposure, Message, Native, NewMessage, NewSession, OpenCall, Prefix, Said,
+    Session, SessionKey, SessionUpdate, ToolCall, Turn, TurnLease, TurnState, TurnUpdate, Usage,
 };
 use steward_proto::common::v1 as common;
 use steward_proto::recall::v1 as pb;
@@ -40,6 +40,7 @@ pub(super) fn session_from_pb(session: pb::Session) -> Result<Session, String> {
         project: session.project,
         model: session.model,
         system_prompt: session.system_prompt,
+        stable_prompt_bytes: session.stable_prompt_bytes,
         tools_json: session.tools_json,
         client_tools: session.client_tools.into_iter().map(client_tool_from_pb).collect(),
         skip_review: session.skip_review,
@@ -65,22 +66,12 @@ pub(super) fn session_from_pb(session: pb::Session) -> Result<Session, String> {
         created: timestamp(session.create_time),
         last_active: timestamp(session.last_active_time),
         open_turn: Some(session.open_turn).filter(|turn| !turn.is_empty()),
+        setup: session.setup.into(),
+        etag: session.etag,
     })
 }
 
 pub(super) fn new_session_to_pb(new: NewSession) -> pb::Session {
-    let exposures = new.exposures.into_iter().map(|exposure| common::Exposure {
-        artifact: exposure.artifact,
-        revision: exposure.revision,
-        stage: exposure.stage,
-        assignment_unit: exposure.assignment_unit,
-        arm: exposure.arm,
-        propensity: exposure.propensity,
-    });
-    let client_tools = new.client_tools.into_iter().map(|tool| pb::ClientToolRef {
-        name: tool.name,
-        integrity: integrity_to_pb(tool.integrity).into(),
-    });
     pb::Session {
         name: session_name(&new.key.team, &new.key.id),
         user: user_name(&new.key.team, &new.user),
@@ -89,11 +80,72 @@ pub(super) fn new_session_to_pb(new: NewSession) -> pb::Session {
         project: new.project,
         model: new.model,
         system_prompt: new.system_prompt,
+        stable_prompt_bytes: new.stable_prompt_bytes,
         tools_json: new.tools_json,
-        client_tools: client_tools.collect(),
+        client_tools: new.client_tools.into_iter().map(client_tool_to_pb).collect(),
         skip_review: new.skip_review,
-        exposures: exposures.collect(),
+        exposures: new.exposures.into_iter().map(exposure_to_pb).collect(),
+        setup: new.setup.into(),
         ..pb::Session::default()
+    }
+}
+
+pub(super) fn update_to_pb(key: &SessionKey, update: SessionUpdate) -> pb::UpdateSessionRequest {
+    let mut paths = Vec::new();
+    let mut session = pb::Session {
+        name: key.name(),
+        etag: update.etag,
+        ..pb::Session::default()
+    };
+    if let Some(title) = update.title {
+        paths.push("title");
+        session.title = title;
+    }
+    let mut break_reason = String::new();
+    if let Some(anew) = update.anew {
+        anew.reason.clone_into(&mut break_reason);
+        paths.extend([
+            "model",
+            "system_prompt",
+            "stable_prompt_bytes",
+            "tools_json",
+            "client_tools",
+            "setup",
+            "exposures",
+        ]);
+        session.model = anew.model;
+        session.system_prompt = anew.system_prompt;
+        session.stable_prompt_bytes = anew.stable_prompt_bytes;
+        session.tools_json = anew.tools_json;
+        session.client_tools = anew.client_tools.into_iter().map(client_tool_to_pb).collect();
+        session.setup = anew.setup.into();
+        session.exposures = anew.exposures.into_iter().map(exposure_to_pb).collect();
+    }
+    pb::UpdateSessionRequest {
+        session: Some(session),
+        update_mask: Some(prost_types::FieldMask {
+            paths: paths.into_iter().map(str::to_owned).collect(),
+        }),
+        break_reason,
+        request_id: update.request_id,
+    }
+}
+
+fn exposure_to_pb(exposure: Exposure) -> common::Exposure {
+    common::Exposure {
+        artifact: exposure.artifact,
+        revision: exposure.revision,
+        stage: exposure.stage,
+        assignment_unit: exposure.assignment_unit,
+        arm: exposure.arm,
+        propensity: exposure.propensity,
+    }
+}
+
+fn client_tool_to_pb(tool: ClientTool) -> pb::ClientToolRef {
+    pb::ClientToolRef {
+        name: tool.name,
+        integrity: integrity_to_pb(tool.integrity).into(),
     }
 }
 
@@ -126,7 +178,17 @@ pub(super) fn append_to_pb(key: &SessionKey, append: Append) -> pb::AppendMessag
         replace_open_calls,
         due_review: append.due_review.map(due_review_to_pb),
         title: append.title,
-        ..pb::AppendMessagesRequest::default()
+        exposures: Vec::new(),
+        acquire_lease: append.lease.map(lease_to_pb),
+        release_lease: append.release,
+    }
+}
+
+fn lease_to_pb(lease: TurnLease) -> pb::TurnLease {
+    pb::TurnLease {
+        turn: lease.turn,
+        holder: lease.holder,
+        ttl: prost_types::Duration::try_from(lease.ttl).ok(),
     }
 }
 
@@ -204,6 +266,7 @@ fn message_to_pb(message: NewMessage) -> pb::Message {
         spans: message.spans.into_iter().map(span_to_pb).collect(),
         usage: message.usage.map(usage_to_pb),
         turn: message.turn,
+        native: message.native.map(native_to_pb),
         ..pb::Message::default()
     };
     match message.said {
@@ -248,9 +311,26 @@ pub(super) fn message_from_pb(message: pb::Message) -> Result<Message, String> {
             spans: message.spans.into_iter().map(span_from_pb).collect(),
             usage: message.usage.map(|usage| usage_from_pb(Some(usage))),
             turn: message.turn,
+            native: message.native.map(native_from_pb),
         },
         created: timestamp(message.create_time),
     })
+}
+
+fn native_to_pb(native: Native) -> common::NativeBlocks {
+    common::NativeBlocks {
+        provider: native.provider,
+        model: native.model,
+        blocks_json: native.blocks,
+    }
+}
+
+fn native_from_pb(native: common::NativeBlocks) -> Native {
+    Native {
+        provider: native.provider,
+        model: native.model,
+        blocks: native.blocks_json,
+    }
 }
 
 fn tool_call_to_pb(call: ToolCall) -> pb::ToolCall {

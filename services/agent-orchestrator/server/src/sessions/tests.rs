@@ -1,5 +1,7 @@
 //! Sessions from the client's side: what is frozen at creation, and who sees it.
 
+mod update;
+
 use steward_model::parse_tools;
 use steward_proto::agent::v1 as pb;
 use steward_testkit::{ModelServer, Reply};

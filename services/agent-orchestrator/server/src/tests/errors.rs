@@ -44,6 +44,11 @@ fn agent_errors() -> Vec<Error> {
         Error::ToolNameTaken {
             tool: "memory".to_owned(),
         },
+        Error::SessionChanged {
+            session: session(),
+            expected: "1".to_owned(),
+            current: "2".to_owned(),
+        },
         Error::StaleFence {
             fence: 1,
             current: "2".to_owned(),

@@ -26,6 +26,7 @@ use steward_testkit::{MockClock, ModelServer, SeqIds, TempDir};
 
 use crate::config::ModelConfig;
 use crate::grpc::{AgentRpc, ModelRpc, SessionRpc};
+use crate::locks::SessionLocks;
 use crate::model::Models;
 use crate::peers::{Knowledge, Known};
 use crate::sessions::Sessions;
@@ -145,10 +146,18 @@ impl World {
         let signer = Arc::new(KeySigner::new(TokenSigner::generate().unwrap()));
         let minter = Minter::new(signer, Arc::clone(&clock), Arc::new(self.ids.clone()));
         let knowledge: Arc<dyn Knowledge> = Arc::clone(&self.knowledge) as _;
-        let facade = Sessions::new(Arc::clone(&sessions), knowledge, models.clone(), Arc::clone(&clock));
+        let locks = SessionLocks::default();
+        let facade = Sessions::new(
+            Arc::clone(&sessions),
+            locks.clone(),
+            knowledge,
+            models.clone(),
+            Arc::clone(&clock),
+        );
         let tasks = Tasks::new();
         let turns = Turns::new(Parts {
             sessions,
+            locks,
             models: models.clone(),
             tools: Arc::clone(&self.tools) as _,
             minter,

@@ -4,7 +4,9 @@
 use steward_agent::counters::{TurnFacts, after_turn};
 use steward_agent::kernel::ToolResult;
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{Append, Message, NewMessage, Said, Session, Turn, TurnState, TurnUpdate};
+use steward_orchestrator_core::session::{
+    Append, Message, NewMessage, Opened, Said, Session, Turn, TurnState, TurnUpdate,
+};
 use steward_orchestrator_core::turn::{Closing, Event, closing_results, turn_start, unanswered};
 
 use super::Turns;
@@ -16,7 +18,9 @@ impl Turns {
         let key = &session.key;
         let fence = self.take_lease(key, turn).await?;
         let closed = self.close_under_lease(session, turn, fence, why).await;
-        self.give_up_lease(key, fence).await;
+        if !matches!(closed, Ok(true)) {
+            self.give_up_lease(key, fence).await;
+        }
         if closed? && let Some(live) = self.registry().find(key, turn) {
             live.log().push(Event::Interrupted {
                 partial_text: String::new(),
@@ -25,18 +29,14 @@ impl Turns {
         Ok(())
     }
 
-    /// Whether there was something to close.
+    /// Whether there was something to close; the lease is given up with it.
     async fn close_under_lease(&self, session: &Session, id: &str, fence: u64, why: Closing) -> Result<bool, Error> {
         let key = &session.key;
-        let Some(turn) = self.store().turn(key, id).await?.filter(|turn| turn.state.is_open()) else {
+        let opened = self.store().open(key, id).await?;
+        let Opened { session, turn, history } = opened.ok_or_else(|| Error::SessionNotFound { session: key.name() })?;
+        let Some(turn) = turn.filter(|turn| turn.state.is_open()) else {
             return Ok(false);
         };
-        let session = self
-            .store()
-            .session(key)
-            .await?
-            .ok_or_else(|| Error::SessionNotFound { session: key.name() })?;
-        let history = self.store().history(key).await?;
         let why = cause(&session, &turn, why, self.parts().clock.now());
         let held = self
             .registry()
@@ -62,6 +62,7 @@ impl Turns {
             }),
             counters: Some(as_counters(counters, session.counters.user_turns + 1)),
             open_calls: Some(Vec::new()),
+            release: true,
             ..Append::default()
         };
         self.store().append(key, append).await?;
@@ -109,5 +110,6 @@ pub(super) fn result_message(result: &ToolResult, turn: &str) -> NewMessage {
         spans: result.spans.clone(),
         usage: None,
         turn: turn.to_owned(),
+        native: None,
     }
 }

@@ -11,7 +11,7 @@ impl Turns {
     /// The turn that was stopped; `None` when none ran or waited.
     pub(crate) async fn interrupt(&self, person: &Person, key: &SessionKey) -> Result<Option<String>, Error> {
         self.own_session(person, key).await?;
-        let lock = self.registry().lock(key);
+        let lock = self.parts().locks.of(key);
         let _decided = lock.lock().await;
         if let Some(live) = self.registry().running(key) {
             live.interrupt();

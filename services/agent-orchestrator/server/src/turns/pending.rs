@@ -51,7 +51,7 @@ impl Turns {
     }
 
     async fn expire(&self, session: &Session, turn: &str) {
-        let lock = self.registry().lock(&session.key);
+        let lock = self.parts().locks.of(&session.key);
         let _decided = lock.lock().await;
         if self.registry().running(&session.key).is_some() {
             return;

@@ -14,16 +14,17 @@ use steward_base::{ErrorKind, Fault};
 use steward_client::Credentials;
 use steward_model::prefix::check;
 use steward_model::{
-    Message as ModelMessage, ModelError, ModelRequest, PrefixState, PrefixVerdict, Rendered, Reply,
-    ToolCall as ModelCall, collect, render,
+    Continuation, Message as ModelMessage, ModelError, ModelRequest, PrefixState, PrefixVerdict, Rendered, Reply,
+    ToolCall as ModelCall, collect_answer,
 };
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{Counters, Message, Prefix, Said, Session, ToolCall};
+use steward_orchestrator_core::session::{Counters, Message, Native, Prefix, Said, Session, ToolCall};
 use steward_orchestrator_core::turn::Event;
 use steward_runtime::failpoint;
 use steward_tools::{MEMORY, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, ToolContext};
 
 use super::live::LiveTurn;
+use super::natives::Natives;
 use super::{ToolRunner, Turns};
 use crate::model::{Chosen, model_error};
 use crate::signer::Person;
@@ -39,6 +40,8 @@ pub(super) struct Context {
     pub(super) fence: u64,
     /// The session's prefix state with the requests of this segment; stored with each append.
     pub(super) prefix: Mutex<Prefix>,
+    /// The session's assistant messages in their provider's own form, where that says more.
+    pub(super) natives: Mutex<Natives>,
     /// The error for which a port stopped the loop: the loop itself only knows that one did.
     pub(super) failure: Mutex<Option<Error>>,
     /// Lines for people on calls that ran here, by call id.
@@ -71,11 +74,26 @@ impl Context {
         self.session.client_tool(name).is_some()
     }
 
+    /// What goes with a request beside its messages (`P-5`).
+    fn continuation(&self, messages: usize) -> Continuation {
+        let stable = usize::try_from(self.session.stable_prompt_bytes).unwrap_or(0);
+        Continuation {
+            stable_len: (stable > 0).then_some(stable),
+            natives: lock(&self.natives).for_request(messages),
+        }
+    }
+
+    /// The provider's own form of the answer that is about to be stored.
+    pub(super) fn native_of_answer(&self) -> Option<Native> {
+        lock(&self.natives).take_answer()
+    }
+
     /// Whether the request extends the one before it (`P-4`). A break that nobody planned is a fault: it is counted with
     /// the session, and logged.
     fn judge_prefix(&self, rendered: &Rendered) {
         let mut prefix = lock(&self.prefix);
-        let previous = (prefix.requests > 0).then(|| PrefixState {
+        // There is none before the first request and right after a planned break.
+        let previous = (!prefix.messages_sha256.is_empty()).then(|| PrefixState {
             tools_sha: prefix.tools_sha256.clone(),
             system_sha: prefix.system_sha256.clone(),
             messages_len: prefix.messages_bytes,
@@ -104,9 +122,14 @@ pub(super) struct TurnModel(pub(super) Arc<Context>);
 #[async_trait]
 impl ModelPort for TurnModel {
     async fn call(&self, _at: StepRef, request: ModelRequest, sink: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        self.0.judge_prefix(&render(&request)?);
-        let stream = self.0.model.provider.stream(request).await?;
-        collect(stream, |delta| sink.take(delta)).await
+        let (context, messages) = (&self.0, request.messages.len());
+        let continuation = context.continuation(messages);
+        let provider = &context.model.provider;
+        context.judge_prefix(&provider.rendered(&request, &continuation)?);
+        let stream = provider.stream_with(request, continuation).await?;
+        let answer = collect_answer(stream, |delta| sink.take(delta)).await?;
+        lock(&context.natives).answered(messages, answer.native);
+        Ok(answer.reply)
     }
 }
 

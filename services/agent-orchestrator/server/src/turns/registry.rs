@@ -3,22 +3,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steward_orchestrator_core::session::SessionKey;
 
 use super::live::{LiveTurn, Mark};
 
-/// Locks of sessions that nobody uses any more are cleared away when there are this many.
-const MANY_LOCKS: usize = 1024;
-
-type SessionLock = tokio::sync::Mutex<()>;
-
 #[derive(Default)]
 struct Known {
     running: HashMap<SessionKey, Arc<LiveTurn>>,
     resting: VecDeque<Arc<LiveTurn>>,
-    locks: HashMap<SessionKey, Weak<SessionLock>>,
 }
 
 /// The turns of this process.
@@ -46,20 +40,6 @@ impl Registry {
         }
     }
 
-    /// Held while it is decided what a request does to a session.
-    pub(crate) fn lock(&self, key: &SessionKey) -> Arc<SessionLock> {
-        let mut known = self.known();
-        if let Some(lock) = known.locks.get(key).and_then(Weak::upgrade) {
-            return lock;
-        }
-        if known.locks.len() >= MANY_LOCKS {
-            known.locks.retain(|_, lock| lock.strong_count() > 0);
-        }
-        let lock = Arc::new(SessionLock::default());
-        known.locks.insert(key.clone(), Arc::downgrade(&lock));
-        lock
-    }
-
     /// The turn that runs in the session.
     pub(crate) fn running(&self, key: &SessionKey) -> Option<Arc<LiveTurn>> {
         self.known().running.get(key).cloned()
@@ -79,6 +59,16 @@ impl Registry {
         let resting = known.resting.iter().rev().filter(|live| live.key() == key);
         let mut candidates = known.running.get(key).into_iter().chain(resting);
         candidates.find(|live| live.id() == turn).cloned()
+    }
+
+    /// The turn of the session that came to rest last: the one that waits, if one does.
+    pub(crate) fn resting(&self, key: &SessionKey) -> Option<Arc<LiveTurn>> {
+        self.known()
+            .resting
+            .iter()
+            .rev()
+            .find(|live| live.key() == key)
+            .cloned()
     }
 
     /// A segment of the turn begins.

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::live::LiveTurn;
+use super::natives::Natives;
 use super::ports::{Context, TurnDispatch, TurnEvents, TurnModel, as_call, as_model_messages, lock};
 use super::transcript::{Stored, TurnTranscript};
 use super::{Turns, turn_capabilities};
@@ -94,15 +95,16 @@ impl Segment {
         let end = known.end();
         span.record("outcome", end.word());
         turns.metrics().segment_ended(end, begun.elapsed());
-        // The lease and the registry first: whoever reads the last event may send the next message at once.
-        turns.give_up_lease(&key, fence).await;
         match known {
+            // The lease went with the end, and the registry is first: whoever reads the last event may send the next message
+            // at once.
             Known::Stored(event) => {
                 turns.registry().rest(&live);
                 live.log().push(event);
             }
             Known::Lost(error) => {
                 tracing::warn!(session.id = %key.id, turn.id = live.id(), error = steward_base::error_chain(&error), "a turn stops without its end being stored");
+                turns.give_up_lease(&key, fence).await;
                 turns.registry().forget(&live);
                 live.log().push(failed(&error));
                 live.log().close();
@@ -117,6 +119,7 @@ impl Segment {
             live: Arc::clone(&self.live),
             person: self.person.clone(),
             prefix: Mutex::new(self.session.prefix.clone()),
+            natives: Mutex::new(Natives::of(&self.history)),
             session: self.session.clone(),
             model: self.model.clone(),
             fence: self.fence,
@@ -295,7 +298,11 @@ impl Context {
 const fn leaves_the_end_open(error: &Error) -> bool {
     matches!(
         error,
-        Error::Unavailable { .. } | Error::StorageFull | Error::StaleFence { .. } | Error::SessionNotFound { .. }
+        Error::Unavailable { .. }
+            | Error::StorageFull
+            | Error::StaleFence { .. }
+            | Error::SessionChanged { .. }
+            | Error::SessionNotFound { .. }
     )
 }
 
@@ -303,6 +310,7 @@ fn failed(error: &Error) -> Event {
     Event::Failed {
         reason: error.reason().to_owned(),
         message: error.public_message(),
-        retryable: error.may_succeed_later() || matches!(error, Error::StaleFence { .. }),
+        retryable: error.may_succeed_later()
+            || matches!(error, Error::StaleFence { .. } | Error::SessionChanged { .. }),
     }
 }

@@ -8,7 +8,7 @@ use steward_agent::kernel::{ResultKind, ToolResult};
 use steward_client::ambient;
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    Append, Message, NewMessage, Said, Session, SessionKey, Turn, TurnState, TurnUpdate,
+    Append, Appended, Message, NewMessage, Opened, Said, SessionKey, Turn, TurnState, TurnUpdate,
 };
 use steward_orchestrator_core::turn::{
     ClientResult, Closing, Event, UserMessage, answered_by, client_results, replay, title_of,
@@ -57,7 +57,6 @@ impl Turns {
         request: String,
         input: Input,
     ) -> Result<Following, Error> {
-        self.own_session(&person, &key).await?;
         let ask = Ask {
             person,
             key,
@@ -90,9 +89,10 @@ impl Turns {
     }
 
     async fn begin(&self, ask: Ask, input: Input) -> Result<Begun, Error> {
-        let lock = self.registry().lock(&ask.key);
+        let lock = self.parts().locks.of(&ask.key);
         let _decided = lock.lock().await;
         if let Some((live, mark)) = self.registry().answered(&ask.key, &ask.request) {
+            self.own_session(&ask.person, &ask.key).await?;
             if mark.fingerprint != ask.fingerprint {
                 return Err(Error::request_id_reused(&ask.request));
             }
@@ -106,56 +106,58 @@ impl Turns {
 
     async fn begin_message(&self, ask: Ask, message: &UserMessage) -> Result<Begun, Error> {
         let stored = message.stored(&ask.person.user, &ask.request);
-        if let Some(turn) = self.store().turn(&ask.key, &ask.request).await? {
-            let history = self.store().history(&ask.key).await?;
-            let first = history.iter().find(|message| message.seq == turn.first_seq);
+        // Before the session is read: nothing begins in it here while its lock is held.
+        let running = self.registry().running(&ask.key);
+        let mut opened = self.open(&ask.person, &ask.key, &ask.request).await?;
+        if let Some(turn) = opened.turn.take() {
+            let first = opened.history.iter().find(|message| message.seq == turn.first_seq);
             // A message that is no longer in the context cannot be compared; its id is evidence enough.
             if first.is_some_and(|first| first.body.sent() != stored.sent()) {
                 return Err(Error::request_id_reused(&ask.request));
             }
-            return self.take_up(ask, turn, history, 0).await;
+            return self.take_up(ask, turn, opened, 0).await;
         }
-        if let Some(live) = self.registry().running(&ask.key) {
+        if let Some(live) = running {
             return Err(Error::TurnRunning {
                 turn: live.id().to_owned(),
             });
         }
-        let session = self.own_session(&ask.person, &ask.key).await?;
-        self.parts().models.for_turns(&session.model)?;
-        if let Some(open) = &session.open_turn {
-            self.close_turn(&session, open, Closing::NewMessage).await?;
+        self.parts().models.for_turns(&opened.session.model)?;
+        if let Some(open) = opened.session.open_turn.clone() {
+            self.close_turn(&opened.session, &open, Closing::NewMessage).await?;
+            opened = self.open(&ask.person, &ask.key, &ask.request).await?;
         }
-        let session = self.own_session(&ask.person, &ask.key).await?;
-        let fence = self.take_lease(&ask.key, &ask.request).await?;
-        let appended = self.append_user_message(&session, fence, &ask.request, stored).await;
-        if appended.is_err() {
-            self.give_up_lease(&ask.key, fence).await;
-        }
-        appended?;
+        let fence = match self
+            .append_user_message(&mut opened, &ask.request, stored.clone())
+            .await
+        {
+            // Another process was here in between, and its turn is over already.
+            Err(Error::SessionChanged { .. }) => {
+                opened = self.open(&ask.person, &ask.key, &ask.request).await?;
+                self.append_user_message(&mut opened, &ask.request, stored).await?
+            }
+            outcome => outcome?,
+        };
         let live = Arc::new(LiveTurn::new(ask.key.clone(), ask.request.clone(), Vec::new()));
         live.log().push(Event::Started { segment: 1 });
         let turn = new_turn(&ask.request);
-        self.launch(ask, live, turn, fence, Vec::new(), 0).await
+        self.launch(ask, Launch::new(live, turn, opened, fence)).await
     }
 
-    async fn append_user_message(
-        &self,
-        session: &Session,
-        fence: u64,
-        turn: &str,
-        message: NewMessage,
-    ) -> Result<u64, Error> {
+    /// Stores the message that begins a turn, together with the lease under which the turn runs; the fence of it.
+    async fn append_user_message(&self, opened: &mut Opened, turn: &str, message: NewMessage) -> Result<u64, Error> {
         failpoint::hit("turn.user_message.before");
+        let session = &mut opened.session;
         let title = if session.title.is_empty() {
             title_of(&message.text)
         } else {
             String::new()
         };
         let append = Append {
-            fence,
+            lease: Some(self.lease(turn)),
             expected_seq: session.last_seq,
             request_id: format!("{turn}/user"),
-            messages: vec![message],
+            messages: vec![message.clone()],
             turn: Some(TurnUpdate {
                 id: turn.to_owned(),
                 state: TurnState::Running,
@@ -167,9 +169,34 @@ impl Turns {
             title,
             ..Append::default()
         };
-        let seq = self.store().append(&session.key, append).await?;
+        let appended = match self.store().append(&session.key, append.clone()).await {
+            Err(Error::TurnRunning { .. }) => self.append_under_taken_lease(&session.key, turn, append).await,
+            outcome => outcome,
+        }?;
         failpoint::hit("turn.user_message.after");
-        Ok(seq)
+        session.last_seq = appended.last_seq;
+        session.open_turn = Some(turn.to_owned());
+        opened.history.push(Message {
+            seq: appended.last_seq,
+            body: message,
+            created: self.parts().clock.now(),
+        });
+        Ok(appended.fence)
+    }
+
+    /// The lease is held: by a turn of another process, or by one of this very service from before it was killed.
+    async fn append_under_taken_lease(&self, key: &SessionKey, turn: &str, append: Append) -> Result<Appended, Error> {
+        let fence = self.take_lease(key, turn).await?;
+        let append = Append {
+            fence,
+            lease: None,
+            ..append
+        };
+        let appended = self.store().append(key, append).await;
+        if appended.is_err() {
+            self.give_up_lease(key, fence).await;
+        }
+        appended
     }
 
     async fn begin_results(&self, ask: Ask, results: &[ClientResult]) -> Result<Begun, Error> {
@@ -178,42 +205,50 @@ impl Turns {
                 turn: live.id().to_owned(),
             });
         }
-        let session = self.own_session(&ask.person, &ask.key).await?;
+        // The turn that waits is most often the one that came to rest here last.
+        let resting = self.registry().resting(&ask.key);
+        let likely = resting.as_ref().map_or("", |live| live.id());
+        let mut opened = self.open(&ask.person, &ask.key, likely).await?;
         let no_open_calls = || Error::NoOpenCalls {
             session: ask.key.name(),
         };
-        let Some(waiting) = session.open_calls.first() else {
-            let history = self.store().history(&ask.key).await?;
-            let Some(turn) = answered_by(&history, results) else {
+        let Some(waiting) = opened.session.open_calls.first() else {
+            let Some(turn) = answered_by(&opened.history, results) else {
                 return Err(no_open_calls());
             };
             let turn = self.store().turn(&ask.key, turn).await?.ok_or_else(no_open_calls)?;
-            return self.take_up(ask, turn, history, usize::MAX).await;
+            return self.take_up(ask, turn, opened, usize::MAX).await;
         };
         let turn_id = waiting.turn.clone();
         if waiting.expires <= self.parts().clock.now() {
-            self.close_turn(&session, &turn_id, Closing::Expired).await?;
+            self.close_turn(&opened.session, &turn_id, Closing::Expired).await?;
             return Err(no_open_calls());
         }
+        let session = &opened.session;
         let messages = client_results(&session.open_calls, results, &session.client_tools, &turn_id)?;
         self.parts().models.for_turns(&session.model)?;
-        let turn = self.store().turn(&ask.key, &turn_id).await?.ok_or_else(no_open_calls)?;
-        let fence = self.take_lease(&ask.key, &turn_id).await?;
-        let live = match self.registry().find(&ask.key, &turn_id) {
-            Some(live) => live,
-            None => self.restored(&session, &turn).await?,
+        let turn = match opened.turn.take().filter(|turn| turn.id == turn_id) {
+            Some(turn) => turn,
+            None => self.store().turn(&ask.key, &turn_id).await?.ok_or_else(no_open_calls)?,
         };
+        let fence = self.take_lease(&ask.key, &turn_id).await?;
+        let live = self.registry().find(&ask.key, &turn_id);
+        let live = live.unwrap_or_else(|| restored(&opened, &turn));
         let mut known = live.take_held();
         known.extend(messages.into_iter().filter_map(as_known));
         let from = live.log().len();
-        self.launch(ask, live, turn, fence, known, from).await
+        let launch = Launch {
+            known,
+            from,
+            ..Launch::new(live, turn, opened, fence)
+        };
+        self.launch(ask, launch).await
     }
 
     /// A request whose turn is stored: it is answered from the store, or its turn is taken up again. `segment` says with
     /// which one its events begin; past the end means the last.
-    async fn take_up(&self, ask: Ask, turn: Turn, history: Vec<Message>, segment: usize) -> Result<Begun, Error> {
-        let session = self.own_session(&ask.person, &ask.key).await?;
-        let replayed = replay(&session, &turn, &history);
+    async fn take_up(&self, ask: Ask, turn: Turn, opened: Opened, segment: usize) -> Result<Begun, Error> {
+        let replayed = replay(&opened.session, &turn, &opened.history);
         let position = |segments: &[usize]| segments.get(segment).or(segments.last()).copied().unwrap_or(0);
         let from = position(&replayed.segments);
         if turn.state != TurnState::Running {
@@ -224,42 +259,43 @@ impl Turns {
                 turn: live.id().to_owned(),
             });
         }
-        self.parts().models.for_turns(&session.model)?;
+        self.parts().models.for_turns(&opened.session.model)?;
         let fence = self.take_lease(&ask.key, &turn.id).await?;
         tracing::info!(session.id = %ask.key.id, turn.id = turn.id, "a turn whose process was lost is taken up");
         // Its process may have written until the lease changed hands.
-        let live = self.restored(&session, &turn).await?;
-        self.launch(ask, live, turn, fence, Vec::new(), from).await
-    }
-
-    async fn restored(&self, session: &Session, turn: &Turn) -> Result<Arc<LiveTurn>, Error> {
-        let history = self.store().history(&session.key).await?;
-        let replayed = replay(session, turn, &history);
-        Ok(Arc::new(LiveTurn::new(
-            session.key.clone(),
-            turn.id.clone(),
-            replayed.events,
-        )))
-    }
-
-    /// Registers the segment and makes it ready to run, from the session and the history as they are under the lease.
-    async fn launch(
-        &self,
-        ask: Ask,
-        live: Arc<LiveTurn>,
-        turn: Turn,
-        fence: u64,
-        known: Vec<ToolResult>,
-        from: usize,
-    ) -> Result<Begun, Error> {
-        let read = async {
-            let session = self.own_session(&ask.person, &ask.key).await?;
-            let history = self.store().history(&ask.key).await?;
-            let model = self.parts().models.for_turns(&session.model)?;
-            Ok::<_, Error>((session, history, model))
+        let opened = match self.open(&ask.person, &ask.key, &turn.id).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.give_up_lease(&ask.key, fence).await;
+                return Err(error);
+            }
         };
-        let (session, history, model) = match read.await {
-            Ok(read) => read,
+        let turn = opened.turn.clone().unwrap_or(turn);
+        if turn.state != TurnState::Running {
+            self.give_up_lease(&ask.key, fence).await;
+            let events = replay(&opened.session, &turn, &opened.history).events;
+            return Ok(Begun::Attached(recited(&turn.id, events, from)));
+        }
+        let live = restored(&opened, &turn);
+        let launch = Launch {
+            from,
+            ..Launch::new(live, turn, opened, fence)
+        };
+        self.launch(ask, launch).await
+    }
+
+    /// Registers the segment and makes it ready to run.
+    async fn launch(&self, ask: Ask, launch: Launch) -> Result<Begun, Error> {
+        let Launch {
+            live,
+            turn,
+            opened,
+            fence,
+            known,
+            from,
+        } = launch;
+        let model = match self.parts().models.for_turns(&opened.session.model) {
+            Ok(model) => model,
             Err(error) => {
                 self.give_up_lease(&ask.key, fence).await;
                 return Err(error);
@@ -272,9 +308,9 @@ impl Turns {
             turns: self.clone(),
             live,
             person: ask.person,
-            session,
+            session: opened.session,
             turn,
-            history,
+            history: opened.history,
             known,
             model,
             fence,
@@ -282,6 +318,38 @@ impl Turns {
         };
         Ok(Begun::Running(Box::new(segment), following))
     }
+}
+
+/// What a segment is made of, under its lease.
+struct Launch {
+    live: Arc<LiveTurn>,
+    turn: Turn,
+    opened: Opened,
+    fence: u64,
+    /// Results that are there and not stored yet.
+    known: Vec<ToolResult>,
+    /// Position of the first event for whoever asked.
+    from: usize,
+}
+
+impl Launch {
+    fn new(live: Arc<LiveTurn>, turn: Turn, opened: Opened, fence: u64) -> Self {
+        Self {
+            live,
+            turn,
+            opened,
+            fence,
+            known: Vec::new(),
+            from: 0,
+        }
+    }
+}
+
+/// A turn as its stored messages tell it.
+fn restored(opened: &Opened, turn: &Turn) -> Arc<LiveTurn> {
+    let Opened { session, history, .. } = opened;
+    let events = replay(session, turn, history).events;
+    Arc::new(LiveTurn::new(session.key.clone(), turn.id.clone(), events))
 }
 
 fn new_turn(id: &str) -> Turn {

@@ -63,6 +63,8 @@ struct Change {
     ends: bool,
     reviewable: bool,
     open_calls: Option<Vec<OpenCall>>,
+    /// The turn waits for the client: nobody needs the lease until the results come.
+    waits: bool,
 }
 
 impl TurnTranscript {
@@ -96,6 +98,7 @@ impl TurnTranscript {
         let change = Change {
             state: Some(TurnState::RequiresAction),
             open_calls: Some(open),
+            waits: true,
             ..Change::default()
         };
         self.append("waits", change).await.map(drop)
@@ -143,7 +146,12 @@ impl TurnTranscript {
             let position = lock(&self.position);
             self.prepare(&position, format!("{turn}/{}/{name}", position.seq), change)
         };
-        let seq = context.turns.store().append(&context.session.key, append).await?;
+        let seq = context
+            .turns
+            .store()
+            .append(&context.session.key, append)
+            .await?
+            .last_seq;
         let mut position = lock(&self.position);
         position.seq = seq;
         position.own.extend(messages.into_iter().map(as_sent));
@@ -172,6 +180,7 @@ impl TurnTranscript {
             prefix: Some(lock(&context.prefix).clone()),
             usage: change.usage,
             open_calls: change.open_calls.or_else(|| position.opens.then(Vec::new)),
+            release: change.ends || change.waits,
             ..Append::default()
         };
         let mut due = Due::default();
@@ -205,6 +214,7 @@ impl TurnTranscript {
             spans: Vec::new(),
             usage: None,
             turn: self.context.live.id().to_owned(),
+            native: None,
         }
     }
 
@@ -225,6 +235,7 @@ impl Transcript for TurnTranscript {
         let usage = as_usage(message.usage);
         let stored = NewMessage {
             usage: Some(usage),
+            native: self.context.native_of_answer(),
             ..self.message(Said::Assistant { calls }, message.content.clone())
         };
         failpoint::hit("turn.model_reply.before");
@@ -279,6 +290,7 @@ impl Transcript for TurnTranscript {
         let stored = NewMessage {
             sent_text: (message.sent != message.said).then(|| message.sent.clone()),
             usage: delivered.then_some(usage),
+            native: self.context.native_of_answer().filter(|_| delivered),
             ..self.message(Said::Assistant { calls: Vec::new() }, message.said.clone())
         };
         let (state, error) = match message.end {
@@ -294,6 +306,7 @@ impl Transcript for TurnTranscript {
             ends: true,
             reviewable: delivered && may_be_reviewed(TurnEnd::Delivered, session_kind(&self.context.session)),
             open_calls: Some(Vec::new()),
+            waits: false,
         };
         failpoint::hit("turn.final_append.before");
         let (seq, due) = self.append_or_stop("final", change).await?;

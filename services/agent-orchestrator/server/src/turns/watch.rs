@@ -18,7 +18,7 @@ impl Turns {
         turn: &str,
         after: u64,
     ) -> Result<Following, Error> {
-        let session = self.own_session(person, key).await?;
+        let opened = self.open(person, key, turn).await?;
         let after = usize::try_from(after).unwrap_or(usize::MAX);
         if let Some(live) = self.registry().find(key, turn) {
             let last = live.log().len().saturating_sub(1);
@@ -30,9 +30,8 @@ impl Turns {
             return Ok(follow(live, from, Until::Turn));
         }
         let missing = || Error::TurnNotFound { turn: turn.to_owned() };
-        let stored = self.store().turn(key, turn).await?.ok_or_else(missing)?;
-        let history = self.store().history(key).await?;
-        let events = replay(&session, &stored, &history).events;
+        let stored = opened.turn.ok_or_else(missing)?;
+        let events = replay(&opened.session, &stored, &opened.history).events;
         let from = after.min(events.len().saturating_sub(1));
         Ok(recited(turn, events, from))
     }

@@ -209,7 +209,7 @@ impl<'a> Conversation<'a> {
                 }
                 Message::Tool { call_id, content, .. } => self.result(call_id, content)?,
                 Message::Assistant { content, tool_calls } => {
-                    let blocks = continuation.blocks_for(index, vendor);
+                    let blocks = continuation.blocks_for(index, vendor, &request.model);
                     match blocks.and_then(|blocks| agreeing(blocks, content, tool_calls)) {
                         Some(blocks) => self.native(&blocks)?,
                         None => self.assistant(content, tool_calls)?,

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use steward_base::names::{TeamId, UserId};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    Append, InMemorySessionStore, Message, MessagePage, NewSession, Session, SessionKey, SessionPage, SessionStore,
-    Turn,
+    Append, Appended, InMemorySessionStore, MessagePage, NewSession, Opened, Session, SessionKey, SessionPage,
+    SessionStore, SessionUpdate, Turn,
 };
 use steward_testkit::{PATIENCE, wait_for};
 
@@ -99,7 +99,7 @@ impl SessionStore for CrashingStore {
         self.inner.release_lease(key, fence).await
     }
 
-    async fn append(&self, key: &SessionKey, append: Append) -> Result<u64, Error> {
+    async fn append(&self, key: &SessionKey, append: Append) -> Result<Appended, Error> {
         let request_id = append.request_id.clone();
         self.die_if(&request_id, When::Before).await;
         let answer = self.inner.append(key, append).await;
@@ -107,9 +107,14 @@ impl SessionStore for CrashingStore {
         answer
     }
 
-    async fn history(&self, key: &SessionKey) -> Result<Vec<Message>, Error> {
+    async fn update_session(&self, key: &SessionKey, update: SessionUpdate) -> Result<Session, Error> {
         self.alive().await;
-        self.inner.history(key).await
+        self.inner.update_session(key, update).await
+    }
+
+    async fn open(&self, key: &SessionKey, turn: &str) -> Result<Option<Opened>, Error> {
+        self.alive().await;
+        self.inner.open(key, turn).await
     }
 
     async fn messages(&self, key: &SessionKey, size: i32, token: &str) -> Result<MessagePage, Error> {

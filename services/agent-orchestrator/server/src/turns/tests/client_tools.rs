@@ -53,7 +53,7 @@ async fn the_client_runs_its_calls_and_the_turn_goes_on() {
         (completed(&items).text.as_str(), completed(&items).iterations),
         ("Done.", 2)
     );
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     assert_eq!(results(&history), [("a", "first"), ("b", "second")]);
     assert_eq!(
         run(&client, request).await.unwrap(),
@@ -112,7 +112,7 @@ async fn a_turn_waits_through_a_restart_and_what_ran_here_runs_once() {
             .await
             .unwrap();
         assert_eq!(completed(&items).text, "All three.");
-        let history = world.store.history(&key(&session)).await.unwrap();
+        let history = world.store.history(&key(&session));
         let ids: Vec<&str> = results(&history).into_iter().map(|(id, _)| id).collect();
         assert_eq!(ids, ["m", "c", "s"], "results keep the model's order");
         assert_eq!(world.tools.effects().len(), 2, "the same keys do nothing twice");
@@ -129,7 +129,7 @@ async fn a_new_message_closes_the_calls_that_wait() {
     run(&client, says(&session, "t1", "Run it")).await.unwrap();
     let items = run(&client, says(&session, "t2", "Never mind")).await.unwrap();
     assert_eq!(completed(&items).text, "Fine, without it.");
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     assert!(results(&history)[0].1.starts_with("Cancelled: the person went on"));
     let closed = world.store.turn(&key(&session), "t1").await.unwrap().unwrap();
     assert_eq!(closed.state, TurnState::Interrupted);
@@ -160,7 +160,7 @@ async fn a_turn_that_waited_a_day_is_closed_as_expired() {
         .await
         .unwrap();
     assert!(pending.actions.is_empty());
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     assert_eq!(results(&history), [("a", "Cancelled: nobody ran this call in time.")]);
 }
 
@@ -177,7 +177,7 @@ async fn a_client_says_that_its_output_is_worth_less_and_is_believed() {
         results.results[0].source = "https://example.org".to_owned();
     }
     run(&client, request).await.unwrap();
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     let span = &history[2].body.spans[0];
     assert_eq!(span.integrity, steward_base::Integrity::External);
     assert_eq!(

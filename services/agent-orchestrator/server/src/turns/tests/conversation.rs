@@ -129,7 +129,7 @@ async fn parallel_calls_run_at_once_and_their_results_keep_the_models_order() {
     );
     world.tools.release();
     while stream.message().await.unwrap().is_some() {}
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     let order: Vec<&str> = history
         .iter()
         .filter_map(|message| match &message.body.said {

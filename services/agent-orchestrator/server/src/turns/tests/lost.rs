@@ -62,7 +62,7 @@ async fn a_turn_is_taken_up_where_its_process_was_lost() {
         let client = world.client(&restarted, "ann");
         let items = run(&client, says(&session, "t1", "Remember this")).await.unwrap();
         let end = completed(&items);
-        let history = world.store.history(&key(&session)).await.unwrap();
+        let history = world.store.history(&key(&session));
         assert_eq!(history.len(), 4, "{point} {when:?}: message, call, result, answer");
         assert_eq!(end.text, history[3].body.text, "{point} {when:?}");
         assert_eq!(world.tools.effects().len(), 1, "{point} {when:?}: one effect");
@@ -134,7 +134,7 @@ async fn a_new_message_closes_a_turn_whose_process_was_lost() {
         .await
         .unwrap();
     completed(&items);
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     assert!(matches!(&history[2].body.said, Said::Tool { is_error: true, .. }));
     assert!(history[2].body.text.ends_with("Its outcome is unknown."));
     let lost = world.store.turn(&key(&session), "t1").await.unwrap().unwrap();
@@ -192,7 +192,7 @@ async fn results_of_the_client_survive_the_process_that_took_them() {
             .await
             .unwrap();
         assert_eq!(completed(&items).text, "Done.", "{point} {when:?}");
-        let history = world.store.history(&key(&session)).await.unwrap();
+        let history = world.store.history(&key(&session));
         assert_eq!(history.len(), 4, "{point} {when:?}: message, call, result, answer");
         process.kill().await;
     }

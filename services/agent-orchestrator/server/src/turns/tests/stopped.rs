@@ -77,7 +77,7 @@ async fn a_stopped_turn_leaves_no_call_without_a_result() {
         last = item.event.unwrap().event.unwrap();
     }
     assert!(matches!(last, Item::Interrupted(_)));
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     let answered = history
         .iter()
         .filter(|message| matches!(message.body.said, Said::Tool { .. }))
@@ -98,7 +98,7 @@ async fn a_turn_that_waits_for_its_client_can_be_stopped() {
     let session = session(&client).await;
     run(&client, says(&session, "t1", "Run it")).await.unwrap();
     assert_eq!(interrupt(&client, &session).await, "t1");
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     assert!(
         history[2]
             .body
@@ -167,6 +167,6 @@ async fn a_steering_text_is_taken_up_before_the_next_model_call() {
         (role.as_str(), sent.as_str()),
         ("user", "<steering>\nIn French please\n</steering>")
     );
-    let history = world.store.history(&key(&session)).await.unwrap();
+    let history = world.store.history(&key(&session));
     assert_eq!(history[3].body.text, "In French please", "said and sent are kept apart");
 }
