@@ -1,12 +1,16 @@
-//! The engine: one pass finds which rules can match at all, one pass for each of those finds where.
+//! The engine: a first pass finds near which places a rule can match at all, a second where in them a match can begin;
+//! only there a rule is tried.
 
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::AhoCorasick;
-use regex::bytes::{Regex, RegexBuilder};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use regex_automata::meta::Regex;
+use regex_automata::{Anchored, Input};
+use regex_syntax::hir::literal::Extractor;
 
 use crate::rules::{self, Negation, Rule, Shape};
 use crate::view::View;
@@ -19,111 +23,271 @@ const NEGATION_REACH: usize = 48;
 
 /// Finds what matches the rules of `scope`, in the order of the text.
 ///
-/// The time taken is linear in the length of `text`, with the number of rules as the largest possible factor.
+/// The time taken is linear in the length of `text`: one pass finds the anchors of all rules at once, and a rule is tried
+/// near its own anchors only. Where these are everywhere, as somebody may arrange to keep us busy, another pass finds where
+/// matches can begin, and from there a rule reads no further than it still fits.
 pub fn scan(text: &str, scope: Scope) -> Vec<Finding> {
     let view = View::of(text);
     let mut findings = Vec::new();
-    for index in ENGINE.candidates(view.text()) {
-        if let Some(prepared) = ENGINE.rules.get(index).filter(|prepared| prepared.rule.scope <= scope) {
-            prepared.find(&view, &mut findings);
+    let places = ENGINE.places(view.text(), scope);
+    let near: usize = places.iter().flatten().map(Range::len).sum();
+    if near > view.text().len() * CALM + CALM_BYTES {
+        let starts = ENGINE.starts(view.text(), &places);
+        for ((prepared, places), starts) in ENGINE.rules.iter().zip(&places).zip(&starts) {
+            prepared.find(&view, places, Some(starts), &mut findings);
+        }
+    } else {
+        for (prepared, places) in ENGINE.rules.iter().zip(&places) {
+            prepared.find(&view, places, None, &mut findings);
         }
     }
     findings.sort_unstable();
     findings
 }
 
+/// How much may stand near anchors, rule by rule, in lengths of the text and in bytes, before beginnings are looked for.
+const CALM: usize = 4;
+const CALM_BYTES: usize = 16 * 1024;
+/// Beginnings that stand nearer to each other than this, in bytes, on average, are not tried one by one: what comes so
+/// often is the same again, and a search that goes on from state to state knows it.
+const DENSE: usize = 64;
+
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::new);
+
+/// The words that a pass over the text looks for, each with the rule that it belongs to.
+struct Words {
+    automaton: AhoCorasick,
+    owners: Vec<usize>,
+}
 
 struct Engine {
     rules: Vec<Prepared>,
-    anchors: AhoCorasick,
-    /// For each anchor the rule that it belongs to.
-    owners: Vec<usize>,
+    /// Any match holds one of these.
+    anchors: Words,
+    /// Any match begins with one of these.
+    beginnings: Words,
 }
 
 struct Prepared {
     rule: &'static Rule,
-    /// Compiled when its anchor is first met.
+    pattern: String,
+    /// Longest match, in bytes of the view, and a little more, so that the edge of a place is never in a match.
+    reach: usize,
+    /// Compiled when it is first needed.
     regex: OnceLock<Regex>,
 }
 
-impl Engine {
+/// What a match may look at beyond its own ends: a word boundary, a line end.
+const EDGE: usize = 8;
+/// How many bytes of a match's beginning are looked for.
+const BEGINNING: usize = 12;
+
+impl Words {
     #[expect(
         clippy::expect_used,
-        reason = "the anchors are constants, and a test builds the engine"
+        reason = "the words are constants, and a test builds the engine"
     )]
-    fn new() -> Self {
-        let rules: Vec<Prepared> = rules::all()
-            .map(|rule| Prepared {
-                rule,
-                regex: OnceLock::new(),
-            })
-            .collect();
-        let mut owners = Vec::new();
-        let mut anchors = Vec::new();
-        for (index, prepared) in rules.iter().enumerate() {
-            for anchor in prepared.rule.anchors {
-                owners.push(index);
-                anchors.push(*anchor);
-            }
-        }
-        let anchors = AhoCorasick::new(anchors).expect("a valid set of anchors");
-        Self { rules, anchors, owners }
+    fn new(words: impl Iterator<Item = (usize, Vec<u8>)>) -> Self {
+        let (owners, words): (Vec<usize>, Vec<Vec<u8>>) = words.unzip();
+        let automaton = AhoCorasickBuilder::new()
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words)
+            .expect("a valid set of words");
+        Self { automaton, owners }
     }
 
-    /// The rules of which an anchor occurs, each once.
-    fn candidates(&self, text: &str) -> Vec<usize> {
-        let mut seen = vec![false; self.rules.len()];
-        for hit in self.anchors.find_overlapping_iter(text) {
-            if let Some(slot) = self
-                .owners
-                .get(hit.pattern().as_usize())
-                .and_then(|owner| seen.get_mut(*owner))
-            {
-                *slot = true;
-            }
-        }
-        seen.iter()
-            .enumerate()
-            .filter_map(|(index, seen)| seen.then_some(index))
-            .collect()
+    /// Where the words stand, each with its rule, in the order of their ends.
+    fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (usize, Range<usize>)> + 't {
+        self.automaton.find_overlapping_iter(text).filter_map(|hit| {
+            let owner = self.owners.get(hit.pattern().as_usize())?;
+            Some((*owner, hit.start()..hit.end()))
+        })
     }
 }
 
-impl Prepared {
-    fn find(&self, view: &View<'_>, findings: &mut Vec<Finding>) {
-        let text = view.text().as_bytes();
-        let regex = self.regex.get_or_init(|| compile(self.rule));
-        let matches = regex.find_iter(text).filter(|found| {
-            self.rule.negation == Negation::Ignored || !is_warned_of(text.get(..found.start()).unwrap_or_default())
+impl Engine {
+    fn new() -> Self {
+        let (rules, beginnings): (Vec<Prepared>, Vec<Vec<Vec<u8>>>) = rules::all().map(prepare).unzip();
+        let anchors = rules.iter().enumerate().flat_map(|(index, prepared)| {
+            let anchors = prepared.rule.anchors.iter();
+            anchors.map(move |anchor| (index, anchor.as_bytes().to_vec()))
         });
-        for found in matches.take(MOST_PER_RULE) {
-            let (start, end) = view.original_range(found.start(), found.end());
-            findings.push(Finding {
-                start,
-                end,
-                category: self.rule.category,
-                rule: self.rule.id,
-                severity: self.rule.severity,
-            });
+        let anchors = Words::new(anchors);
+        let beginnings = beginnings.into_iter().enumerate();
+        let beginnings =
+            Words::new(beginnings.flat_map(|(index, words)| words.into_iter().map(move |word| (index, word))));
+        Self {
+            rules,
+            anchors,
+            beginnings,
         }
     }
+
+    /// For each rule the stretches of `text` in which a match can lie: apart from each other, in their order.
+    fn places(&self, text: &str, scope: Scope) -> Vec<Vec<Range<usize>>> {
+        let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.rules.len()];
+        for (owner, hit) in self.anchors.find(text) {
+            let (Some(prepared), Some(places)) = (self.rules.get(owner), places.get_mut(owner)) else {
+                continue;
+            };
+            if prepared.rule.scope <= scope {
+                let end = hit.end.saturating_add(prepared.reach).min(text.len());
+                join(places, hit.start.saturating_sub(prepared.reach)..end);
+            }
+        }
+        places
+    }
+
+    /// For each rule where in its places a match can begin, in order.
+    fn starts(&self, text: &str, places: &[Vec<Range<usize>>]) -> Vec<Vec<usize>> {
+        let mut starts: Vec<Vec<usize>> = vec![Vec::new(); self.rules.len()];
+        // Ends come in order and beginnings are short, so the place of a hit is the one before or one of the next.
+        let mut nearest = vec![0_usize; self.rules.len()];
+        for (owner, hit) in self.beginnings.find(text) {
+            let (Some(places), Some(near), Some(starts)) =
+                (places.get(owner), nearest.get_mut(owner), starts.get_mut(owner))
+            else {
+                continue;
+            };
+            while places.get(*near).is_some_and(|place| place.end + BEGINNING < hit.end) {
+                *near += 1;
+            }
+            let within = places.get(*near).is_some_and(|place| place.start <= hit.start);
+            if within && starts.last() != Some(&hit.start) {
+                starts.push(hit.start);
+            }
+        }
+        for starts in &mut starts {
+            starts.sort_unstable();
+            starts.dedup();
+        }
+        starts
+    }
+}
+
+/// Adds a stretch that ends behind all that are there.
+fn join(places: &mut Vec<Range<usize>>, mut place: Range<usize>) {
+    while let Some(last) = places.last() {
+        if last.end < place.start {
+            break;
+        }
+        place.start = place.start.min(last.start);
+        places.pop();
+    }
+    places.push(place);
+}
+
+impl Prepared {
+    /// Tries the rule in `places`: at the `starts` in them, in order, if they are known.
+    fn find(&self, view: &View<'_>, places: &[Range<usize>], starts: Option<&[usize]>, findings: &mut Vec<Finding>) {
+        let text = view.text().as_bytes();
+        let mut found = 0;
+        for place in places {
+            let starts = starts.map(|starts| within(starts, place));
+            let starts = starts.filter(|starts| starts.len() * DENSE < place.len());
+            let mut from = place.start;
+            while let Some((start, end)) = self.next(text, from..place.end, starts) {
+                from = end;
+                if self.negation_excuses(text, start) {
+                    continue;
+                }
+                let (start, end) = view.original_range(start, end);
+                findings.push(Finding {
+                    start,
+                    end,
+                    category: self.rule.category,
+                    rule: self.rule.id,
+                    severity: self.rule.severity,
+                });
+                found += 1;
+                if found == MOST_PER_RULE {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The first match in a stretch of the text.
+    fn next(&self, text: &[u8], stretch: Range<usize>, starts: Option<&[usize]>) -> Option<(usize, usize)> {
+        let regex = self.regex.get_or_init(|| compile(self.rule, &self.pattern));
+        let input = Input::new(text);
+        let Some(starts) = starts else {
+            let found = regex.search(&input.range(stretch))?;
+            return Some((found.start(), found.end()));
+        };
+        within(starts, &stretch).iter().find_map(|start| {
+            let end = start.saturating_add(self.reach).min(stretch.end);
+            let input = input.clone().anchored(Anchored::Yes).range(*start..end);
+            regex.search_half(&input).map(|found| (*start, found.offset()))
+        })
+    }
+
+    fn negation_excuses(&self, text: &[u8], start: usize) -> bool {
+        self.rule.negation == Negation::Excuses && is_warned_of(text.get(..start).unwrap_or_default())
+    }
+}
+
+/// Those of the sorted `starts` that lie in `place`.
+fn within<'s>(starts: &'s [usize], place: &Range<usize>) -> &'s [usize] {
+    let first = starts.partition_point(|start| *start < place.start);
+    let end = starts.partition_point(|start| *start < place.end);
+    starts.get(first..end).unwrap_or_default()
+}
+
+fn is_dot_all(rule: &Rule) -> bool {
+    rule.shape == Shape::Prose
+}
+
+/// What is known of a rule before it is compiled, and how its matches can begin.
+#[expect(
+    clippy::expect_used,
+    reason = "the patterns are constants, and a test prepares each of them"
+)]
+fn prepare(rule: &'static Rule) -> (Prepared, Vec<Vec<u8>>) {
+    let pattern = match rule.shape {
+        Shape::Prose => rule.pattern.replace(' ', r"\s"),
+        Shape::Command => rule.pattern.to_owned(),
+    };
+    let parsed = regex_syntax::ParserBuilder::new()
+        .unicode(false)
+        .utf8(false)
+        .dot_matches_new_line(is_dot_all(rule))
+        .build()
+        .parse(&pattern)
+        .expect("a valid pattern");
+    let mut beginnings = Extractor::new().limit_total(1_000).extract(&parsed);
+    beginnings.keep_first_bytes(BEGINNING);
+    beginnings.dedup();
+    let literals = beginnings.literals().unwrap_or_default();
+    let beginnings = literals.iter().map(|literal| literal.as_bytes().to_vec()).collect();
+    let reach = parsed
+        .properties()
+        .maximum_len()
+        .map_or(usize::MAX, |longest| longest + EDGE);
+    let prepared = Prepared {
+        rule,
+        pattern,
+        reach,
+        regex: OnceLock::new(),
+    };
+    (prepared, beginnings)
 }
 
 #[expect(
     clippy::expect_used,
     reason = "the patterns are constants, and a test compiles each of them"
 )]
-fn compile(rule: &Rule) -> Regex {
-    let (pattern, dot_is_all) = match rule.shape {
-        Shape::Prose => (rule.pattern.replace(' ', r"\s"), true),
-        Shape::Command => (rule.pattern.to_owned(), false),
-    };
-    let built = RegexBuilder::new(&pattern)
+fn compile(rule: &Rule, pattern: &str) -> Regex {
+    let syntax = regex_automata::util::syntax::Config::new()
         .unicode(false)
-        .dot_matches_new_line(dot_is_all)
-        .build();
-    built.expect("a valid pattern")
+        .utf8(false)
+        .dot_matches_new_line(is_dot_all(rule));
+    let config = Regex::config().utf8_empty(false);
+    Regex::builder()
+        .syntax(syntax)
+        .configure(config)
+        .build(pattern)
+        .expect("a valid pattern")
 }
 
 /// Whether the words just before a match warn of it, as in "never run …". "Do not hesitate to run …" does not warn.
@@ -132,9 +296,9 @@ fn is_warned_of(before: &[u8]) -> bool {
         clippy::expect_used,
         reason = "the pattern is a constant, and every scan that matches uses it"
     )]
-    static WARNING: LazyLock<Regex> = LazyLock::new(|| {
+    static WARNING: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
         let pattern = r"(?:\b(?:never|do not|don't|must not|mustn't|should not|shouldn't|avoid|cannot|refuses? to|instead of|rather than|prevents?|blocks?|forbids?|forbidden to|denies|against)\b|不要|切勿|禁止|避免|防止|不得|不能)([^.!?;\n]{0,24})$";
-        RegexBuilder::new(pattern)
+        regex::bytes::RegexBuilder::new(pattern)
             .unicode(false)
             .build()
             .expect("a valid pattern")

@@ -98,7 +98,7 @@ const SHAPES: &[Shape] = &[
 const PRIVATE_KEY: &str = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----";
 
 /// What stands behind the name of a secret; the value is the first group.
-const ASSIGNED: &str = r#"(?i)\b[a-z0-9_-]{0,30}(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s{0,3}(?:=|:|=>|:=)\s{0,3}["'`]?([^\s"'`,;&|]{8,200})"#;
+const ASSIGNED: &str = r#"(?i)(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s{0,3}(?:=|:|=>|:=)\s{0,3}["'`]?([^\s"'`,;&|]{8,200})"#;
 const ASSIGNED_ID: &str = "assigned-secret";
 
 static VALUE: LazyLock<Regex> = LazyLock::new(|| single(ASSIGNED));

@@ -7,26 +7,42 @@ use crate::{Category, Finding, Severity};
 
 /// Finds invisible and order-changing characters. Neighbours of the same kind are one finding.
 pub fn check(text: &str) -> Vec<Finding> {
-    let characters: Vec<(usize, char)> = text.char_indices().collect();
+    let bytes = text.as_bytes();
     let mut findings: Vec<Finding> = Vec::new();
-    for (index, &(offset, character)) in characters.iter().enumerate() {
-        let Some(kind) = kind_of(character) else { continue };
-        if is_needed(&characters, index, kind) {
-            continue;
-        }
-        let end = offset + character.len_utf8();
-        match findings.last_mut() {
-            Some(last) if last.end == offset && last.rule == kind.rule() => last.end = end,
-            _ => findings.push(Finding {
-                start: offset,
-                end,
-                category: Category::InvisibleText,
-                rule: kind.rule(),
-                severity: kind.severity(),
-            }),
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            // Printable ASCII, blanks; and what begins U+4000 to U+DFFF: Han, Yi, Hangul, where nothing is invisible.
+            b'\t' | b'\n' | b'\r' | 0x20..=0x7e => at += 1,
+            0xe4..=0xed => at += 3,
+            _ => {
+                let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+                    break;
+                };
+                look_at(text, at, character, &mut findings);
+                at += character.len_utf8();
+            }
         }
     }
     findings
+}
+
+fn look_at(text: &str, offset: usize, character: char, findings: &mut Vec<Finding>) {
+    let Some(kind) = kind_of(character) else { return };
+    if is_needed(text, offset, character, kind) {
+        return;
+    }
+    let end = offset + character.len_utf8();
+    match findings.last_mut() {
+        Some(last) if last.end == offset && last.rule == kind.rule() => last.end = end,
+        _ => findings.push(Finding {
+            start: offset,
+            end,
+            category: Category::InvisibleText,
+            rule: kind.rule(),
+            severity: kind.severity(),
+        }),
+    }
 }
 
 /// Whether a character has no width of its own and is dropped before patterns are matched.
@@ -101,49 +117,54 @@ fn kind_of(character: char) -> Option<Kind> {
 }
 
 /// Whether the writing at this place needs the character.
-fn is_needed(characters: &[(usize, char)], index: usize, kind: Kind) -> bool {
-    let at = |index: Option<usize>| {
-        index
-            .and_then(|index| characters.get(index))
-            .map(|(_, character)| *character)
-    };
-    let before = at(index.checked_sub(1));
-    let after = at(index.checked_add(1));
+fn is_needed(text: &str, offset: usize, character: char, kind: Kind) -> bool {
+    let before = text.get(..offset).and_then(|left| left.chars().next_back());
+    let rest = text.get(offset + character.len_utf8()..).unwrap_or_default();
+    let after = rest.chars().next();
     let both = |test: fn(char) -> bool| before.is_some_and(test) && after.is_some_and(test);
     match kind {
         Kind::Joiner => {
-            let joins_emoji = at(Some(index)) == Some('\u{200d}')
+            let joins_emoji = character == '\u{200d}'
                 && before.is_some_and(|character| is_pictograph(character) || character == '\u{fe0f}')
                 && after.is_some_and(is_pictograph);
             joins_emoji || both(uses_joiners)
         }
-        Kind::Selector => before.is_some_and(|base| match at(Some(index)) {
-            Some('\u{fe00}'..='\u{fe0f}') => {
+        Kind::Selector => before.is_some_and(|base| match character {
+            '\u{fe00}'..='\u{fe0f}' => {
                 is_pictograph(base) || is_ideograph(base) || matches!(base, '0'..='9' | '#' | '*' | '©' | '®')
             }
             _ => is_ideograph(base),
         }),
         Kind::DirectionMark => before.is_some_and(is_right_to_left) || after.is_some_and(is_right_to_left),
-        Kind::Tag => belongs_to_flag(characters, index),
+        Kind::Tag => belongs_to_flag(text, offset),
         Kind::ZeroWidth | Kind::Bidi | Kind::Filler | Kind::LineSeparator | Kind::Control => false,
     }
 }
 
 /// Flags of regions are a black flag, up to six tag letters or digits, and the cancel tag.
-fn belongs_to_flag(characters: &[(usize, char)], index: usize) -> bool {
+fn belongs_to_flag(text: &str, offset: usize) -> bool {
     const LONGEST: usize = 6;
+    const FLAG: char = '\u{1f3f4}';
     let is_tag = |character: char| matches!(character, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
-    let window_start = index.saturating_sub(LONGEST + 1);
-    let before = characters.get(window_start..index).unwrap_or_default();
-    let Some(flag) = before.iter().rposition(|(_, character)| *character == '\u{1f3f4}') else {
+    let left = text.get(..offset).unwrap_or_default();
+    // How many characters stand between the flag and this one.
+    let Some((between, (flag, _))) = left
+        .char_indices()
+        .rev()
+        .take(LONGEST + 1)
+        .enumerate()
+        .find(|(_, (_, character))| *character == FLAG)
+    else {
         return false;
     };
-    let sequence = characters.get(window_start + flag + 1..).unwrap_or_default();
-    let letters = sequence.iter().take_while(|(_, character)| is_tag(*character)).count();
-    let ends = sequence
-        .get(letters)
-        .is_some_and(|(_, character)| *character == '\u{e007f}');
-    ends && (1..=LONGEST).contains(&letters) && index <= window_start + flag + 1 + letters
+    let sequence = text.get(flag + FLAG.len_utf8()..).unwrap_or_default();
+    let letters = sequence
+        .chars()
+        .take(LONGEST + 1)
+        .take_while(|character| is_tag(*character))
+        .count();
+    let ends = sequence.chars().nth(letters) == Some('\u{e007f}');
+    ends && (1..=LONGEST).contains(&letters) && between <= letters
 }
 
 fn is_pictograph(character: char) -> bool {

@@ -390,7 +390,19 @@ fn the_rules_are_well_formed() {
                 rule.id
             );
         }
-        assert!(!compile(rule).is_match(b""), "{} matches nothing at all", rule.id);
+        let (prepared, beginnings) = prepare(rule);
+        assert!(
+            prepared.next(b"", 0..0, None).is_none(),
+            "{} matches nothing at all",
+            rule.id
+        );
+        assert!(prepared.reach < 4_096, "{} reaches {} bytes", rule.id, prepared.reach);
+        assert!(!beginnings.is_empty(), "{} can begin with anything", rule.id);
+        assert!(
+            beginnings.iter().all(|word| !word.is_empty()),
+            "{} can begin with anything: {beginnings:?}",
+            rule.id
+        );
     }
 }
 
@@ -458,4 +470,59 @@ proptest! {
             prop_assert!(text.get(finding.start..finding.end).is_some_and(|slice| !slice.is_empty()));
         }
     }
+}
+
+/// What each rule finds when it is tried at every place, as far as it holds an anchor of the rule.
+fn scan_all_of_it(text: &str) -> BTreeSet<(usize, usize, &'static str)> {
+    let view = View::of(text);
+    let everywhere = 0..view.text().len();
+    let mut findings = Vec::new();
+    for prepared in &ENGINE.rules {
+        prepared.find(&view, std::slice::from_ref(&everywhere), None, &mut findings);
+    }
+    let is_anchored = |finding: &&Finding| {
+        let matched = View::of(&text[finding.start..finding.end]).text().to_owned();
+        rule_named(finding.rule)
+            .anchors
+            .iter()
+            .any(|anchor| matched.contains(anchor))
+    };
+    findings.iter().filter(is_anchored).map(place_of).collect()
+}
+
+/// What is found the way that texts full of anchors are scanned.
+fn scan_at_beginnings(text: &str) -> BTreeSet<(usize, usize, &'static str)> {
+    let view = View::of(text);
+    let places = ENGINE.places(view.text(), Scope::Strict);
+    let starts = ENGINE.starts(view.text(), &places);
+    let mut findings = Vec::new();
+    for ((prepared, places), starts) in ENGINE.rules.iter().zip(&places).zip(&starts) {
+        prepared.find(&view, places, Some(starts), &mut findings);
+    }
+    findings.iter().map(place_of).collect()
+}
+
+fn place_of(finding: &Finding) -> (usize, usize, &'static str) {
+    (finding.start, finding.end, finding.rule)
+}
+
+#[test]
+fn looking_where_a_match_can_begin_finds_what_looking_everywhere_finds() {
+    let filler = "An ordinary line about the build, of no interest to anyone. ".repeat(40);
+    for (_, text) in FOUND {
+        let text = format!("{filler}{text}{filler}{text}\n{filler}");
+        let found: BTreeSet<_> = scan(&text, Scope::Strict).iter().map(place_of).collect();
+        let missing: Vec<_> = scan_all_of_it(&text).difference(&found).copied().collect();
+        assert!(missing.is_empty() && !found.is_empty(), "{missing:?}");
+        assert_eq!(scan_at_beginnings(&text), found);
+    }
+}
+
+#[test]
+fn joined_places_lie_apart_and_in_order() {
+    let mut places = Vec::new();
+    for place in [0..10, 5..12, 20..30, 25..31, 8..32, 40..50] {
+        join(&mut places, place);
+    }
+    assert_eq!(places, [0..32, 40..50]);
 }
