@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use steward_agent::kernel::StepRef;
-use steward_model::Reply;
 
 use crate::error::Error;
-use crate::ports::{CallRecord, Journal, Journalled, Opening};
+use crate::ports::{CallRecord, Journal, Journalled, KeptReply, Opening};
 
 /// What outlives the claims.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +67,7 @@ impl Journal for InMemoryJournal {
         })
     }
 
-    async fn record_reply(&self, at: StepRef, reply: &Reply) -> Result<(), Error> {
+    async fn record_reply(&self, at: StepRef, reply: &KeptReply) -> Result<(), Error> {
         self.write(|journal| {
             journal.replies.entry(at).or_insert_with(|| reply.clone());
         })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use steward_agent::kernel::StepRef;
 use steward_agent::review::ReviewMessage;
 use steward_base::Span;
-use steward_model::{ModelRequest, Reply};
+use steward_model::{Continuation, ModelRequest, NativeBlocks, Reply};
 
 use crate::error::Error;
 use crate::review::{Evidence, Write};
@@ -20,10 +20,14 @@ pub struct SessionView {
     pub model: String,
     /// Its stored system prompt.
     pub system: Arc<str>,
+    /// Bytes of the prompt after which a provider may cache; absent when not known.
+    pub stable_len: Option<usize>,
     /// Its stored tool list.
     pub tools_json: Arc<str>,
     /// Its messages up to the upper one, whatever was compacted or rewound since. Ids are the message numbers.
     pub messages: Vec<ReviewMessage>,
+    /// What the provider wants back of its own messages, by position.
+    pub natives: BTreeMap<usize, NativeBlocks>,
     /// Whether the upper message was undone by the person: the review has nothing to look at any more.
     pub undone: bool,
     /// Whether the session uses memory at all.
@@ -97,8 +101,8 @@ pub trait Peers: Send + Sync {
     /// Which model reviews.
     async fn route(&self) -> Result<Route, Error>;
 
-    /// One model call.
-    async fn generate(&self, request: ModelRequest) -> Result<Reply, Error>;
+    /// One model call. `beside` is what goes with the messages and is no part of them.
+    async fn generate(&self, request: ModelRequest, beside: Continuation) -> Result<KeptReply, Error>;
 
     /// One call of a built-in tool. A refusal by a rule is an outcome; an error means that it is not known what became of
     /// the call, which may be made again with the same key.
@@ -116,6 +120,17 @@ pub struct Opening {
     pub digest_for: Option<String>,
     /// Window of the model in tokens; 0 when unknown.
     pub context_window: u64,
+}
+
+/// A reply of the model, as journalled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptReply {
+    /// What was said and called.
+    #[serde(flatten)]
+    pub reply: Reply,
+    /// The provider's own form of it, where that says more; it goes back with the next question of the same review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeBlocks>,
 }
 
 /// A call with its answer, as journalled.
@@ -139,7 +154,7 @@ pub struct Journalled {
     /// What the request was built from.
     pub opening: Option<Opening>,
     /// The model's replies.
-    pub replies: BTreeMap<StepRef, Reply>,
+    pub replies: BTreeMap<StepRef, KeptReply>,
     /// The answers to calls, by step and position.
     pub answers: BTreeMap<(u32, usize), CallRecord>,
 }
@@ -154,7 +169,7 @@ pub trait Journal: Send + Sync {
     async fn record_opening(&self, opening: &Opening) -> Result<(), Error>;
 
     /// Keeps a reply of the model. None of its calls is dispatched before this returns.
-    async fn record_reply(&self, at: StepRef, reply: &Reply) -> Result<(), Error>;
+    async fn record_reply(&self, at: StepRef, reply: &KeptReply) -> Result<(), Error>;
 
     /// Keeps the answer to a call.
     async fn record_answer(&self, step: u32, call: usize, answer: &CallRecord) -> Result<(), Error>;

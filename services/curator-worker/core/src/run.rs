@@ -212,6 +212,7 @@ fn ports(
             peers,
             journal: Arc::clone(journal),
             halt: halt.clone(),
+            beside: model::Beside::of(session, request),
         }),
         transcript: Arc::new(transcript::NoTranscript),
         dispatch: Arc::new(dispatch),
@@ -332,7 +333,7 @@ impl Report {
         self.iterations = u32::try_from(journalled.replies.len()).unwrap_or(u32::MAX);
         self.usage = Usage::default();
         for reply in journalled.replies.values() {
-            self.usage.add(&reply.usage);
+            self.usage.add(&reply.reply.usage);
         }
         self.writes = journalled
             .answers

@@ -12,9 +12,11 @@ use steward_base::names::{session_name, user_name};
 use steward_base::{ErrorKind, Fault};
 use steward_client::{ClientError, MemoryClient, ModelClient, RecallClient, SessionStoreClient, SkillClient};
 use steward_curator_core::Error;
-use steward_curator_core::ports::{Peers, PresentEntry, PresentSkill, Route, SessionView, ToolOutcome, ToolUse};
+use steward_curator_core::ports::{
+    KeptReply, Peers, PresentEntry, PresentSkill, Route, SessionView, ToolOutcome, ToolUse,
+};
 use steward_curator_core::review::Review;
-use steward_model::{ModelRequest, Reply};
+use steward_model::{Continuation, ModelRequest};
 use steward_proto::agent::v1 as agent;
 use steward_proto::memory::v1 as memory;
 use steward_proto::recall::v1 as recall;
@@ -164,8 +166,8 @@ impl Peers for JobPeers {
         })
     }
 
-    async fn generate(&self, request: ModelRequest) -> Result<Reply, Error> {
-        generate::generate(&self.clients.model, self.user(), request).await
+    async fn generate(&self, request: ModelRequest, beside: Continuation) -> Result<KeptReply, Error> {
+        generate::generate(&self.clients.model, self.user(), request, beside).await
     }
 
     async fn call(&self, call: ToolUse) -> Result<ToolOutcome, Error> {

@@ -9,6 +9,8 @@ use steward_base::names::{TeamId, UserId};
 use steward_base::{Clock as _, Role, SystemClock};
 use steward_client::{Credentials, RetryPolicy, ReviewClient, Wire};
 use steward_grpc::{Auth, Built, Claims, Revocations, TokenSigner};
+use steward_proto::agent::v1 as agent;
+use steward_proto::agent::v1::model_message::Message as Sent;
 use steward_proto::common::v1 as common;
 use steward_proto::learning::v1 as pb;
 use steward_proto::learning::v1::{ReviewState, review_write};
@@ -150,6 +152,34 @@ async fn a_due_review_becomes_a_write_and_one_line_for_people() {
     );
     assert!(exchanged.capabilities.contains(&"memory".to_owned()));
     assert_eq!(rig.fakes.requests()[0].system_prompt, "the parent's prompt");
+}
+
+/// `R-3`: the stable part of the prompt is marked as in the session, and the provider gets its own messages back as it wrote
+/// them: those of the session and those of the review, after a try that broke off as well.
+#[tokio::test]
+async fn the_provider_gets_its_own_messages_back() {
+    let rig = Rig::new("worker-native", [calls(&[("memory", ADD)]), says(NOTHING)]).await;
+    rig.fakes.lose_next_answer();
+    rig.fakes.due("r1", 2, true, true);
+    rig.reaches("r1", ReviewState::Succeeded).await;
+    let requests = rig.fakes.requests();
+    assert_eq!(
+        requests.len(),
+        2,
+        "the second try reads the first reply from the journal"
+    );
+    assert!(requests.iter().all(|request| request.stable_prompt_bytes == 10));
+    let natives = |request: &agent::GenerateRequest| -> Vec<(usize, String)> {
+        let messages = request.messages.iter().enumerate();
+        let native = messages.filter_map(|(at, message)| match message.message.clone()? {
+            Sent::Assistant(assistant) => Some((at, assistant.native?.blocks_json)),
+            Sent::User(_) | Sent::Tool(_) => None,
+        });
+        native.collect()
+    };
+    let said = (1, r#"["said"]"#.to_owned());
+    assert_eq!(natives(&requests[0]), [said.clone()]);
+    assert_eq!(natives(&requests[1]), [said, (3, r#"["answer 1"]"#.to_owned())]);
 }
 
 #[tokio::test]

@@ -273,3 +273,68 @@ async fn a_skill_is_read_before_it_is_patched_in_one_answer() {
     assert_eq!(world.tools(), ["skill_view", "skill_manage"], "in the model's order");
     assert_eq!(message(&world.requests()[1], 1), "deploy-notes as it is now");
 }
+
+fn at(position: usize, blocks: &str) -> (usize, String) {
+    (position, blocks.to_owned())
+}
+
+/// `R-3`: what the provider wants back of the session's messages and of the review's own goes with every question, also
+/// when a later try reads the journal.
+#[tokio::test]
+async fn a_replay_gives_the_provider_its_own_messages_back() {
+    let view = ("skill_view", r#"{"name":"deploy-notes"}"#);
+    let world = World::new([calls(&[view]), calls(&[view])]).with_a_model_that_thinks();
+    let journal = SharedJournal::default();
+    let tried = run(&world, &journal).await;
+    assert!(matches!(tried.reason, HaltReason::TryAgain(_)), "{tried:?}");
+    let world = world.again([says(NOTHING)]);
+    assert!(finished(&run(&world, &journal).await));
+    let beside = world.beside();
+    let session = at(1, "of 2");
+    assert_eq!(beside[0], (Some(10), vec![session.clone()]));
+    assert_eq!(beside[1], (Some(10), vec![session.clone(), at(3, "reply 1")]));
+    let last = (Some(10), vec![session, at(3, "reply 1"), at(5, "reply 2")]);
+    assert_eq!(
+        beside[2..],
+        [last.clone(), last],
+        "the second try asks as the first would have"
+    );
+    let [.., before, after] = &world.requests()[..] else {
+        panic!("there were four questions")
+    };
+    assert_eq!(before.messages, after.messages);
+}
+
+/// `R-3`: what the model thought of hidden text is hidden with it, and what it thought before is not; two pages give the
+/// same bytes.
+#[tokio::test]
+async fn what_was_thought_after_text_from_outside_is_not_given_back() {
+    let mut seen = Vec::new();
+    for page in ["Postgres runs on alpha", "Everybody loves cats and dogs"] {
+        let world = World::new([says(NOTHING)])
+            .with_external(page)
+            .with_a_model_that_thinks();
+        let tried = run(&world, &SharedJournal::default()).await;
+        assert_eq!(tried.report.mode, Some(Mode::Redacted));
+        let before = vec![at(1, "of 2"), at(2, "of 3")];
+        assert_eq!(
+            world.beside(),
+            [(Some(10), before)],
+            "the call came before the page, the answer after it"
+        );
+        let request = world.requests().remove(0);
+        seen.push((request.system, request.tools_json, request.messages));
+    }
+    assert_eq!(seen[0], seen[1]);
+}
+
+#[tokio::test]
+async fn a_digest_gives_nothing_back_but_its_own_replies() {
+    let view = ("skill_view", r#"{"name":"deploy-notes"}"#);
+    let world = World::new([calls(&[view]), says(NOTHING)])
+        .with_a_model_that_thinks()
+        .reviewed_by("another");
+    let tried = run(&world, &SharedJournal::default()).await;
+    assert_eq!(tried.report.mode, Some(Mode::Digest));
+    assert_eq!(world.beside(), [(None, vec![]), (None, vec![at(3, "reply 1")])]);
+}

@@ -3,6 +3,7 @@
 use steward_base::{Integrity, Span, SpanOrigin};
 use steward_curator_core::ports::PresentSkill;
 use steward_curator_core::review::{Basis, Evidence, Write, WriteResult};
+use steward_model::NativeBlocks;
 use steward_proto::common::v1 as common;
 use steward_proto::skill::v1 as skill;
 use steward_tools::{Basis as ToolBasis, CitedEvidence, Effect, EffectResult};
@@ -32,6 +33,22 @@ pub(super) fn present_skill(found: &skill::Skill) -> PresentSkill {
         name,
         description: found.description.clone(),
         marks,
+    }
+}
+
+pub(super) fn native(native: common::NativeBlocks) -> NativeBlocks {
+    NativeBlocks {
+        provider: native.provider,
+        model: native.model,
+        blocks: native.blocks_json,
+    }
+}
+
+pub(super) fn native_to_pb(native: NativeBlocks) -> common::NativeBlocks {
+    common::NativeBlocks {
+        provider: native.provider,
+        model: native.model,
+        blocks_json: native.blocks,
     }
 }
 

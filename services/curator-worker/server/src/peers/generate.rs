@@ -2,7 +2,8 @@
 
 use steward_client::{ClientError, ModelClient};
 use steward_curator_core::Error;
-use steward_model::{FinishReason, Message, ModelRequest, Reply, ToolCall, Usage};
+use steward_curator_core::ports::KeptReply;
+use steward_model::{Continuation, FinishReason, Message, ModelRequest, NativeBlocks, Reply, ToolCall, Usage};
 use steward_proto::agent::v1 as pb;
 use steward_proto::agent::v1::generate_response::Item;
 use steward_proto::agent::v1::model_message::Message as Sent;
@@ -11,17 +12,13 @@ use steward_proto::common::v1 as common;
 use super::AGENT;
 
 /// Asks and reads the answer to its end.
-pub(super) async fn generate(client: &ModelClient, user: String, request: ModelRequest) -> Result<Reply, Error> {
-    let request = pb::GenerateRequest {
-        user,
-        model: request.model,
-        system_prompt: request.system.to_string(),
-        tools_json: request.tools_json.to_string(),
-        messages: request.messages.into_iter().map(message).collect(),
-        max_output_tokens: request.max_output_tokens.unwrap_or(0),
-        purpose: "review".to_owned(),
-        ..pb::GenerateRequest::default()
-    };
+pub(super) async fn generate(
+    client: &ModelClient,
+    user: String,
+    request: ModelRequest,
+    beside: Continuation,
+) -> Result<KeptReply, Error> {
+    let request = to_pb(user, request, beside);
     let peer = |error: ClientError| Error::peer(AGENT, error);
     let mut stream = client.generate(request).await.map_err(peer)?;
     let (mut content, mut tool_calls) = (String::new(), Vec::new());
@@ -36,13 +33,14 @@ pub(super) async fn generate(client: &ModelClient, user: String, request: ModelR
                 });
             }
             Some(Item::Finish(finish)) => {
-                let usage = usage(finish.usage.as_ref());
-                return Ok(Reply {
+                let reply = Reply {
                     content,
                     tool_calls,
                     finish: reason(&finish.finish_reason),
-                    usage,
-                });
+                    usage: usage(finish.usage.as_ref()),
+                };
+                let native = finish.native.map(super::convert::native);
+                return Ok(KeptReply { reply, native });
             }
             None => {}
         }
@@ -65,7 +63,23 @@ impl steward_base::Fault for BrokenOff {
     }
 }
 
-fn message(message: Message) -> pb::ModelMessage {
+fn to_pb(user: String, request: ModelRequest, mut beside: Continuation) -> pb::GenerateRequest {
+    let messages = request.messages.into_iter().enumerate();
+    pb::GenerateRequest {
+        user,
+        model: request.model,
+        system_prompt: request.system.to_string(),
+        tools_json: request.tools_json.to_string(),
+        messages: messages
+            .map(|(at, one)| message(one, beside.natives.remove(&at)))
+            .collect(),
+        max_output_tokens: request.max_output_tokens.unwrap_or(0),
+        purpose: "review".to_owned(),
+        stable_prompt_bytes: beside.stable_len.and_then(|length| length.try_into().ok()).unwrap_or(0),
+    }
+}
+
+fn message(message: Message, native: Option<NativeBlocks>) -> pb::ModelMessage {
     let sent = match message {
         Message::User { content } => Sent::User(pb::ModelUserMessage { text: content }),
         Message::Assistant { content, tool_calls } => Sent::Assistant(pb::ModelAssistantMessage {
@@ -78,7 +92,7 @@ fn message(message: Message) -> pb::ModelMessage {
                     arguments_json: call.arguments,
                 })
                 .collect(),
-            native: None,
+            native: native.map(super::convert::native_to_pb),
         }),
         Message::Tool { call_id, name, content } => Sent::Tool(pb::ModelToolMessage {
             call_id,

@@ -1,6 +1,8 @@
 //! The session as it was at the review's upper message (`R-1`): whatever was compacted or rewound since is read as it
 //! then was; only if the upper message itself is gone, there is nothing to look at.
 
+use std::collections::BTreeMap;
+
 use steward_agent::review::ReviewMessage;
 use steward_base::names::session_name;
 use steward_base::{Integrity, Span, SpanOrigin};
@@ -8,7 +10,7 @@ use steward_client::SessionStoreClient;
 use steward_curator_core::Error;
 use steward_curator_core::ports::SessionView;
 use steward_curator_core::review::Review;
-use steward_model::{Message, ToolCall};
+use steward_model::{Message, NativeBlocks, ToolCall};
 use steward_proto::recall::v1 as pb;
 
 use super::{RECALL, convert};
@@ -44,18 +46,32 @@ pub(super) async fn load(client: &SessionStoreClient, review: &Review) -> Result
 pub(super) fn view(session: pb::Session, messages: Vec<pb::Message>, review: &Review) -> Result<SessionView, Error> {
     let upper = messages.last().filter(|message| message.seq == review.to_seq);
     let undone = upper.is_none_or(|message| message.rewound);
+    let natives = natives(&messages);
     let messages = messages
         .into_iter()
         .map(|message| one(message, review))
         .collect::<Result<_, _>>()?;
     Ok(SessionView {
         model: session.model,
+        stable_len: usize::try_from(session.stable_prompt_bytes)
+            .ok()
+            .filter(|length| *length > 0 && session.system_prompt.is_char_boundary(*length)),
         system: session.system_prompt.into(),
         tools_json: session.tools_json.into(),
         messages,
+        natives,
         undone,
         memory_on: !session.skip_memory,
     })
+}
+
+/// What the provider wants back of its own messages, by position.
+fn natives(messages: &[pb::Message]) -> BTreeMap<usize, NativeBlocks> {
+    let kept = messages.iter().enumerate().filter_map(|(at, message)| {
+        let native = message.native.clone()?;
+        Some((at, convert::native(native)))
+    });
+    kept.collect()
 }
 
 fn one(message: pb::Message, review: &Review) -> Result<ReviewMessage, Error> {
@@ -118,6 +134,7 @@ mod tests {
     use steward_base::Timestamp;
     use steward_base::names::{ReviewId, SessionId, TeamId, UserId};
     use steward_curator_core::review::{Due, Kinds};
+    use steward_proto::common::v1::NativeBlocks as NativeBlocksPb;
 
     fn review() -> Review {
         Review::queued(Due {
@@ -158,8 +175,19 @@ mod tests {
             arguments_json: "{oops".to_owned(),
             sent_arguments_json: Some("{}".to_owned()),
         });
-        let view = view(pb::Session::default(), vec![user, assistant], &review()).unwrap();
+        assistant.native = Some(NativeBlocksPb {
+            provider: "vendor".to_owned(),
+            model: "m".to_owned(),
+            blocks_json: "[1]".to_owned(),
+        });
+        let session = pb::Session {
+            system_prompt: "stable and more".to_owned(),
+            stable_prompt_bytes: 6,
+            ..pb::Session::default()
+        };
+        let view = view(session, vec![user, assistant], &review()).unwrap();
         assert!(!view.undone && view.memory_on);
+        assert_eq!((view.stable_len, view.natives[&1].blocks.as_str()), (Some(6), "[1]"));
         assert_eq!(view.messages[0].sent.content(), "said, with more around it");
         assert_eq!(view.messages[0].spans[0].origin, SpanOrigin::User("ann".to_owned()));
         assert_eq!(

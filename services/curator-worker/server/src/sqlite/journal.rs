@@ -7,8 +7,7 @@ use sqlx::{Row as _, SqliteConnection};
 use steward_agent::kernel::StepRef;
 use steward_base::names::TeamId;
 use steward_curator_core::Error;
-use steward_curator_core::ports::{CallRecord, Journal, Journalled, Opening};
-use steward_model::Reply;
+use steward_curator_core::ports::{CallRecord, Journal, Journalled, KeptReply, Opening};
 use steward_queue::Claim;
 use steward_runtime::failpoint;
 
@@ -67,7 +66,7 @@ impl Journal for SqliteJournal {
         self.add(Entry::Opening, opening).await
     }
 
-    async fn record_reply(&self, at: StepRef, reply: &Reply) -> Result<(), Error> {
+    async fn record_reply(&self, at: StepRef, reply: &KeptReply) -> Result<(), Error> {
         failpoint::hit("review.journal.before");
         self.add(Entry::Reply(at), reply).await?;
         failpoint::hit("review.journal.after");

@@ -5,10 +5,10 @@ use std::time::Duration;
 use steward_agent::kernel::StepRef;
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, UserId};
-use steward_curator_core::ports::{CallRecord, Journal as _, Opening};
+use steward_curator_core::ports::{CallRecord, Journal as _, KeptReply, Opening};
 use steward_curator_core::review::{Kinds, ReviewState, Write, WriteResult};
 use steward_curator_core::{HaltReason, Report, Tried};
-use steward_model::{FinishReason, Reply, Usage};
+use steward_model::{FinishReason, NativeBlocks, Reply, Usage};
 use steward_testkit::{MockClock, TempDir};
 
 use super::*;
@@ -307,14 +307,21 @@ async fn the_journal_survives_a_restart_and_refuses_a_stale_claim() {
         digest_for: None,
         context_window: 7,
     };
-    let reply = |text: &str| Reply {
-        content: text.to_owned(),
-        tool_calls: Vec::new(),
-        finish: FinishReason::Stop,
-        usage: Usage {
-            input: Some(3),
-            ..Usage::default()
+    let reply = |text: &str| KeptReply {
+        reply: Reply {
+            content: text.to_owned(),
+            tool_calls: Vec::new(),
+            finish: FinishReason::Stop,
+            usage: Usage {
+                input: Some(3),
+                ..Usage::default()
+            },
         },
+        native: Some(NativeBlocks {
+            provider: "vendor".to_owned(),
+            model: "m".to_owned(),
+            blocks: r#"[{"n":9007199254740993}]"#.to_owned(),
+        }),
     };
     let at = StepRef { step: 0, attempt: 0 };
     let journal = rig.ledger.journal(&first.job.claim);
@@ -344,9 +351,36 @@ async fn the_journal_survives_a_restart_and_refuses_a_stale_claim() {
     let journal = rig.ledger.journal(&second.job.claim);
     journal.record_reply(at, &reply("other")).await.unwrap();
     assert_eq!(
-        journal.load().await.unwrap().replies[&at].content,
-        "first",
+        journal.load().await.unwrap().replies[&at],
+        reply("first"),
         "what is there stays"
+    );
+}
+
+/// A journal of an earlier version has replies without the provider's own form.
+#[tokio::test]
+async fn a_reply_that_an_earlier_version_kept_is_read() {
+    let rig = Rig::new("ledger-old-journal").await;
+    rig.ledger.enqueue(vec![due("a", "s", 8, MEMORY)]).await.unwrap();
+    let claim = rig.claim().await.job.claim;
+    let old = r#"{"content":"hello","tool_calls":[],"finish":"stop","usage":{"input":3,"cached_input":null,"cache_write":null,"output":null,"reasoning":null}}"#;
+    let kept = rig.ledger.write(move |_, connection| {
+        Box::pin(async move {
+            sqlx::query(
+                "INSERT INTO journal_reply (team, job, step, attempt, content, fence) VALUES ('red', 'a', 0, 0, ?, 1)",
+            )
+            .bind(old)
+            .execute(connection)
+            .await?;
+            Ok(())
+        })
+    });
+    kept.await.unwrap();
+    let held = rig.ledger.journal(&claim).load().await.unwrap();
+    let at = StepRef { step: 0, attempt: 0 };
+    assert_eq!(
+        (held.replies[&at].reply.content.as_str(), &held.replies[&at].native),
+        ("hello", &None)
     );
 }
 

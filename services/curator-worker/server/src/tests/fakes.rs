@@ -277,12 +277,22 @@ fn get_session(
         session: Some(recall::Session {
             model: "parent".to_owned(),
             system_prompt: "the parent's prompt".to_owned(),
+            stable_prompt_bytes: 10,
             tools_json: TOOLS.to_owned(),
             open_turn: fakes.state().open_turn.clone(),
             ..Default::default()
         }),
         ..Default::default()
     })
+}
+
+/// A message of the model as its provider writes it.
+fn native(blocks: &str) -> common::NativeBlocks {
+    common::NativeBlocks {
+        provider: "vendor".to_owned(),
+        model: "parent".to_owned(),
+        blocks_json: format!("[\"{blocks}\"]"),
+    }
 }
 
 fn list_messages() -> recall::ListMessagesResponse {
@@ -292,9 +302,13 @@ fn list_messages() -> recall::ListMessagesResponse {
         text: text.to_owned(),
         ..Default::default()
     };
+    let answer = recall::Message {
+        native: Some(native("said")),
+        ..message(2, recall::MessageRole::Assistant, "I will.")
+    };
     let messages = vec![
         message(1, recall::MessageRole::User, "Use metric units from now on."),
-        message(2, recall::MessageRole::Assistant, "I will."),
+        answer,
     ];
     recall::ListMessagesResponse {
         messages,
@@ -312,10 +326,10 @@ impl ModelService for Fakes {
     ) -> Result<Response<Self::GenerateStream>, Status> {
         expect_token(&request, "job-token")?;
         let released = Arc::clone(&self.released);
-        let turn = {
+        let (number, turn) = {
             let mut state = self.state();
             state.requests.push(request.into_inner());
-            state.turns.pop_front()
+            (state.requests.len(), state.turns.pop_front())
         };
         let (text, calls) = match turn {
             Some(Turn::Answer(text, calls)) => (text, calls),
@@ -339,6 +353,7 @@ impl ModelService for Fakes {
         items.push(Item::Finish(agent::GenerateFinish {
             finish_reason,
             usage,
+            native: Some(native(&format!("answer {number}"))),
             ..Default::default()
         }));
         let items = items

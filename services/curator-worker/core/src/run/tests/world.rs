@@ -1,16 +1,16 @@
 //! Services and a model that do as told and remember everything.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use steward_agent::review::ReviewMessage;
 use steward_base::names::{ReviewId, SessionId, TeamId, UserId};
 use steward_base::{ErrorKind, Fault, Integrity, Span, SpanOrigin, Timestamp};
-use steward_model::{FinishReason, Message, ModelRequest, Reply, ToolCall, Usage};
+use steward_model::{Continuation, FinishReason, Message, ModelRequest, NativeBlocks, Reply, ToolCall, Usage};
 
 use crate::error::Error;
-use crate::ports::{Peers, PresentEntry, PresentSkill, Route, SessionView, ToolOutcome, ToolUse};
+use crate::ports::{KeptReply, Peers, PresentEntry, PresentSkill, Route, SessionView, ToolOutcome, ToolUse};
 use crate::review::{Due, Kinds, Review, Write, WriteResult};
 
 pub(super) const TOOLS: &str = r#"[{"name":"memory","description":"","input_schema":{}},{"name":"session_search","description":"","input_schema":{}},{"name":"shell","description":"","input_schema":{}},{"name":"skill_manage","description":"","input_schema":{}},{"name":"skill_view","description":"","input_schema":{}}]"#;
@@ -34,6 +34,9 @@ type Hook = Box<dyn Fn() + Send>;
 struct Inner {
     replies: VecDeque<Reply>,
     requests: Vec<ModelRequest>,
+    beside: Vec<Continuation>,
+    /// Whether the model thinks aloud in its own form.
+    thinks: bool,
     calls: Vec<ToolUse>,
     /// What took effect, once per key.
     effects: Vec<(String, String)>,
@@ -45,6 +48,7 @@ struct Inner {
 pub(super) struct World {
     inner: Arc<Mutex<Inner>>,
     messages: Vec<ReviewMessage>,
+    natives: BTreeMap<usize, NativeBlocks>,
     kinds: Kinds,
     undone: bool,
     review_model: String,
@@ -83,6 +87,14 @@ fn reply(text: &str, tool_calls: Vec<ToolCall>) -> Reply {
     }
 }
 
+fn native(blocks: &str) -> NativeBlocks {
+    NativeBlocks {
+        provider: "vendor".to_owned(),
+        model: "parent".to_owned(),
+        blocks: blocks.to_owned(),
+    }
+}
+
 /// The message at `from_end` from the end of a request, 0 for the last.
 pub(super) fn message(request: &ModelRequest, from_end: usize) -> &str {
     request.messages[request.messages.len() - 1 - from_end].content()
@@ -111,6 +123,7 @@ impl World {
         Self {
             inner: Arc::new(Mutex::new(inner)),
             messages,
+            natives: BTreeMap::new(),
             kinds: Kinds {
                 memory: true,
                 skills: true,
@@ -168,6 +181,28 @@ impl World {
         self.messages
             .push(said(5, Message::assistant(format!("It says {text}.")), Vec::new()));
         self
+    }
+
+    /// The model thinks aloud: each message of the assistant and each reply has a form of its own.
+    pub(super) fn with_a_model_that_thinks(mut self) -> Self {
+        self.inner.lock().unwrap().thinks = true;
+        for (at, message) in self.messages.iter().enumerate() {
+            if matches!(message.sent, Message::Assistant { .. }) {
+                self.natives.insert(at, native(&format!("of {}", message.id)));
+            }
+        }
+        self
+    }
+
+    /// What went beside each request: where the stable part of the prompt ends, and what the provider wants back, by
+    /// position.
+    pub(super) fn beside(&self) -> Vec<(Option<usize>, Vec<(usize, String)>)> {
+        let inner = self.inner.lock().unwrap();
+        let told = |beside: &Continuation| {
+            let natives = beside.natives.iter().map(|(at, native)| (*at, native.blocks.clone()));
+            (beside.stable_len, natives.collect())
+        };
+        inner.beside.iter().map(told).collect()
     }
 
     /// The next call takes effect, but its answer does not arrive.
@@ -230,8 +265,10 @@ impl Peers for World {
         Ok(SessionView {
             model: "parent".to_owned(),
             system: "the parent's prompt".into(),
+            stable_len: Some(10),
             tools_json: TOOLS.into(),
             messages: self.messages.clone(),
+            natives: self.natives.clone(),
             undone: self.undone,
             memory_on: true,
         })
@@ -252,13 +289,14 @@ impl Peers for World {
         })
     }
 
-    async fn generate(&self, request: ModelRequest) -> Result<Reply, Error> {
+    async fn generate(&self, request: ModelRequest, beside: Continuation) -> Result<KeptReply, Error> {
         let mut inner = self.inner.lock().unwrap();
         inner.requests.push(request);
-        inner
-            .replies
-            .pop_front()
-            .ok_or_else(|| Error::peer("agent-orchestrator", Silent("MODEL_UNAVAILABLE")))
+        inner.beside.push(beside);
+        let reply = inner.replies.pop_front();
+        let reply = reply.ok_or_else(|| Error::peer("agent-orchestrator", Silent("MODEL_UNAVAILABLE")))?;
+        let native = inner.thinks.then(|| native(&format!("reply {}", inner.requests.len())));
+        Ok(KeptReply { reply, native })
     }
 
     async fn call(&self, call: ToolUse) -> Result<ToolOutcome, Error> {
