@@ -14,7 +14,8 @@ use steward_base::{FieldViolations, Timestamp};
 
 use crate::create_session::MAX_TITLE;
 use crate::error::Error;
-use crate::message::{Message, NewMessage, Role};
+use crate::lease::{Lease, LeaseRequest};
+use crate::message::{MAX_NATIVE, Message, Native, NewMessage, Role};
 use crate::session::{Counters, Exposure, OpenCall, PrefixState, Session, Usage};
 use crate::sessions::Sessions;
 use crate::turn::{DueReview, NewDueReview, Turn, TurnUpdate};
@@ -52,8 +53,12 @@ pub struct Append {
     pub team: TeamId,
     /// The session.
     pub session: SessionId,
-    /// Fence of the caller's turn lease.
+    /// Fence of the caller's turn lease; 0 with `acquire`.
     pub fence: u64,
+    /// Takes the turn lease in the same transaction, before anything else is checked.
+    pub acquire: Option<LeaseRequest>,
+    /// Whether the lease is given up with this append.
+    pub release: bool,
     /// Number of the last message as the caller knows it.
     pub expected_seq: u64,
     /// Recognises a retry.
@@ -98,6 +103,9 @@ pub struct Appended {
     pub last_seq: u64,
     /// Resource name of the due review that was kept.
     pub due_review: Option<String>,
+    /// Fence under which the append was made.
+    #[serde(default)]
+    pub fence: u64,
 }
 
 /// What a store found in the transaction.
@@ -126,6 +134,21 @@ pub struct Effects {
     pub appended: Appended,
 }
 
+/// Answers a retry. One that begins a turn needs its lease: it is taken or renewed as if it was asked for alone, since the
+/// first holder may be gone by now. Whether `lease` has changed is whether it has to be written.
+pub fn answer_again(first: Appended, append: &Append, lease: &mut Lease, now: Timestamp) -> Result<Appended, Error> {
+    match &append.acquire {
+        Some(acquire) if !append.release => {
+            lease.acquire(acquire, now)?;
+            Ok(Appended {
+                fence: lease.fence,
+                ..first
+            })
+        }
+        Some(_) | None => Ok(first),
+    }
+}
+
 /// Checks the append against what is stored and says what to write. Retries are recognised before, by the store.
 pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, Error> {
     let Found {
@@ -133,7 +156,13 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
         turn,
         other_open_turn,
     } = found;
-    session.lease.check(append.fence)?;
+    match &append.acquire {
+        Some(acquire) => {
+            session.lease.acquire(acquire, now)?;
+        }
+        None => session.lease.check(append.fence)?,
+    }
+    let fence = session.lease.fence;
     if append.expected_seq != session.last_seq {
         return Err(Error::SequenceMismatch {
             expected: append.expected_seq,
@@ -163,11 +192,15 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
     if !messages.is_empty() {
         session.last_active = now;
     }
+    if append.release {
+        session.lease.release(fence);
+    }
     session.revision += 1;
     let due_review = append.due_review.and_then(|review| make_due(&session, review, now));
     let appended = Appended {
         last_seq: session.last_seq,
         due_review: due_review.as_ref().map(DueReview::name),
+        fence,
     };
     Ok(Effects {
         session,
@@ -306,6 +339,12 @@ impl Sessions {
         if append.messages.len() > MAX_MESSAGES {
             violations.add("messages", format!("must not be more than {MAX_MESSAGES}"));
         }
+        if let Some(acquire) = &append.acquire {
+            acquire.check("acquire_lease.", &mut violations);
+            if append.fence != 0 {
+                violations.add("fence", "is not given with acquire_lease");
+            }
+        }
         for (index, message) in append.messages.iter().enumerate() {
             message.check(&format!("messages[{index}]"), &mut violations);
         }
@@ -329,15 +368,18 @@ impl Sessions {
             violations.add("due_review", "must ask for memory, skills or both");
         }
         violations.into_result()?;
-        let largest = append.messages.iter().map(NewMessage::size).max().unwrap_or(0) as u64;
-        if largest > self.limits.message_bytes {
-            return Err(Error::MessageTooLarge {
-                limit: self.limits.message_bytes,
-                actual: largest,
-            });
-        }
-        Ok(())
+        let natives = append.messages.iter().filter_map(|message| message.native.as_ref());
+        within(append.messages.iter().map(NewMessage::size), self.limits.message_bytes)?;
+        within(natives.map(Native::size), MAX_NATIVE as u64)
     }
+}
+
+fn within(sizes: impl Iterator<Item = usize>, limit: u64) -> Result<(), Error> {
+    let actual = sizes.max().unwrap_or(0) as u64;
+    if actual > limit {
+        return Err(Error::MessageTooLarge { limit, actual });
+    }
+    Ok(())
 }
 
 /// A request id, and with it the id of a turn, has 1 to this many characters.

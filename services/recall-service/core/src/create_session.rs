@@ -11,8 +11,6 @@ use crate::sessions::Sessions;
 
 /// Longest title in characters.
 pub const MAX_TITLE: usize = 200;
-/// Largest system prompt or tool list, in bytes.
-pub const MAX_FROZEN: usize = 4 * 1024 * 1024;
 
 /// A session to be created.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,25 +81,7 @@ impl NewSession {
         if self.title.chars().count() > MAX_TITLE {
             violations.add("session.title", format!("must have at most {MAX_TITLE} characters"));
         }
-        for (field, text) in [
-            ("session.system_prompt", &self.frozen.system_prompt),
-            ("session.tools_json", &self.frozen.tools_json),
-        ] {
-            if text.len() > MAX_FROZEN {
-                violations.add(field, format!("must have at most {MAX_FROZEN} bytes"));
-            }
-        }
-        for (index, tool) in self.frozen.client_tools.iter().enumerate() {
-            if tool.name.is_empty() {
-                violations.add(format!("session.client_tools[{index}].name"), "must not be empty");
-            }
-            if tool.integrity > Integrity::Workspace {
-                violations.add(
-                    format!("session.client_tools[{index}].integrity"),
-                    "the output of a tool is at most workspace material",
-                );
-            }
-        }
+        self.frozen.check(&mut violations);
         Ok(violations.into_result()?)
     }
 }

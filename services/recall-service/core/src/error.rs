@@ -72,6 +72,14 @@ pub enum Error {
         /// What is stored.
         current: u64,
     },
+    /// The session is not as the caller read it.
+    #[error("the session is at {current}, not at {expected}")]
+    EtagMismatch {
+        /// What the caller read.
+        expected: String,
+        /// What is stored.
+        current: String,
+    },
     /// The session that was asked about is the one the question comes from (`Q-5`).
     #[error("session {session} is the current one; its messages are in context already")]
     InContext {
@@ -156,7 +164,10 @@ impl Fault for Error {
                 ErrorKind::NotFound
             }
             Self::SessionExists { .. } => ErrorKind::AlreadyExists,
-            Self::TurnRunning { .. } | Self::StaleFence { .. } | Self::SequenceMismatch { .. } => ErrorKind::Conflict,
+            Self::TurnRunning { .. }
+            | Self::StaleFence { .. }
+            | Self::SequenceMismatch { .. }
+            | Self::EtagMismatch { .. } => ErrorKind::Conflict,
             Self::InContext { .. } => ErrorKind::Precondition,
             Self::MessageTooLarge { .. } | Self::StoreFull => ErrorKind::Exhausted,
             Self::StoreUnavailable { .. } => ErrorKind::Unavailable,
@@ -176,6 +187,7 @@ impl Fault for Error {
             Self::TurnRunning { .. } => "TURN_RUNNING",
             Self::StaleFence { .. } => "STALE_FENCE",
             Self::SequenceMismatch { .. } => "SEQUENCE_MISMATCH",
+            Self::EtagMismatch { .. } => "ETAG_MISMATCH",
             Self::InContext { .. } => "IN_CONTEXT",
             Self::MessageTooLarge { .. } => "MESSAGE_TOO_LARGE",
             Self::StoreUnavailable { .. } => "DEPENDENCY_UNAVAILABLE",
@@ -199,6 +211,9 @@ impl Fault for Error {
             }
             Self::SequenceMismatch { expected, current } => {
                 vec![("expected", expected.to_string()), ("current", current.to_string())]
+            }
+            Self::EtagMismatch { expected, current } => {
+                vec![("expected", expected.clone()), ("current", current.clone())]
             }
             Self::MessageTooLarge { limit, actual } => {
                 vec![("limit", limit.to_string()), ("actual", actual.to_string())]

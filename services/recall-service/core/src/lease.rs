@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use steward_base::Timestamp;
+use steward_base::{FieldViolations, Timestamp};
 
 use crate::error::Error;
 
@@ -44,12 +44,46 @@ pub struct Grant {
     pub interrupted_turn: Option<String>,
 }
 
+/// An acquisition of the turn lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseRequest {
+    /// Turn that is to run; 1 to 128 characters.
+    pub turn: String,
+    /// Process that runs it; 1 to 128 characters.
+    pub holder: String,
+    /// How long it lives, [`MIN_TTL`] to [`MAX_TTL`].
+    pub ttl: Duration,
+}
+
+impl LeaseRequest {
+    /// Records what is wrong with it; its fields stand under `prefix`.
+    pub fn check(&self, prefix: &str, violations: &mut FieldViolations) {
+        for (field, text) in [("turn", &self.turn), ("holder", &self.holder)] {
+            if !(1..=128).contains(&text.chars().count()) {
+                violations.add(format!("{prefix}{field}"), "must have 1 to 128 characters");
+            }
+        }
+        check_ttl(&format!("{prefix}ttl"), self.ttl, violations);
+    }
+}
+
+/// Records a time to live that no lease may have.
+pub fn check_ttl(field: &str, ttl: Duration, violations: &mut FieldViolations) {
+    if !(MIN_TTL..=MAX_TTL).contains(&ttl) {
+        violations.add(
+            field,
+            format!("must be {} to {} seconds", MIN_TTL.as_secs(), MAX_TTL.as_secs()),
+        );
+    }
+}
+
 impl Lease {
-    /// Takes the lease for `turn`, or renews the caller's own for the same turn.
-    pub fn acquire(&mut self, turn: &str, holder: &str, ttl: Duration, now: Timestamp) -> Result<Timestamp, Error> {
-        let expires = now.plus(ttl);
+    /// Takes the lease, or renews the caller's own for the same turn.
+    pub fn acquire(&mut self, request: &LeaseRequest, now: Timestamp) -> Result<Timestamp, Error> {
+        let LeaseRequest { turn, holder, ttl } = request;
+        let expires = now.plus(*ttl);
         if let Some(holding) = self.holding.as_mut().filter(|holding| holding.expires > now) {
-            if holding.turn != turn || holding.holder != holder {
+            if holding.turn != *turn || holding.holder != *holder {
                 return Err(Error::TurnRunning {
                     turn: holding.turn.clone(),
                     holder: holding.holder.clone(),
@@ -60,8 +94,8 @@ impl Lease {
         }
         self.fence += 1;
         self.holding = Some(Holding {
-            turn: turn.to_owned(),
-            holder: holder.to_owned(),
+            turn: turn.clone(),
+            holder: holder.clone(),
             expires,
         });
         Ok(expires)
@@ -107,24 +141,32 @@ mod tests {
         Timestamp::from_secs(seconds)
     }
 
+    fn asked(turn: &str, holder: &str) -> LeaseRequest {
+        LeaseRequest {
+            turn: turn.to_owned(),
+            holder: holder.to_owned(),
+            ttl: MINUTE,
+        }
+    }
+
     #[test]
     fn a_second_turn_is_refused_while_one_runs_even_by_the_same_process() {
         let mut lease = Lease::default();
-        lease.acquire("t1", "p1", MINUTE, at(0)).unwrap();
+        lease.acquire(&asked("t1", "p1"), at(0)).unwrap();
         for (turn, holder) in [("t2", "p1"), ("t2", "p2"), ("t1", "p2")] {
-            let refused = lease.acquire(turn, holder, MINUTE, at(59)).unwrap_err();
+            let refused = lease.acquire(&asked(turn, holder), at(59)).unwrap_err();
             assert!(matches!(refused, Error::TurnRunning { turn, .. } if turn == "t1"));
         }
-        assert_eq!(lease.acquire("t1", "p1", MINUTE, at(59)).unwrap(), at(119));
+        assert_eq!(lease.acquire(&asked("t1", "p1"), at(59)).unwrap(), at(119));
         assert_eq!(lease.fence, 1);
     }
 
     #[test]
     fn a_lease_that_ended_is_free_and_its_holder_is_fenced_off() {
         let mut lease = Lease::default();
-        lease.acquire("t1", "p1", MINUTE, at(0)).unwrap();
+        lease.acquire(&asked("t1", "p1"), at(0)).unwrap();
         assert!(lease.check(1).is_ok());
-        lease.acquire("t2", "p2", MINUTE, at(60)).unwrap();
+        lease.acquire(&asked("t2", "p2"), at(60)).unwrap();
         assert!(matches!(
             lease.check(1),
             Err(Error::StaleFence { fence: 1, current: 2 })
@@ -138,7 +180,7 @@ mod tests {
     fn a_lease_given_up_admits_no_writes() {
         let mut lease = Lease::default();
         assert!(lease.check(0).is_err());
-        lease.acquire("t1", "p1", MINUTE, at(0)).unwrap();
+        lease.acquire(&asked("t1", "p1"), at(0)).unwrap();
         assert!(lease.release(1));
         assert!(!lease.release(1));
         assert!(lease.check(1).is_err());
@@ -155,7 +197,7 @@ mod tests {
                 let holder = format!("p{process}");
                 let own = usize::from(process);
                 match action {
-                    0 => if lease.acquire("t", &holder, MINUTE, at(now)).is_ok() { fences[own] = lease.fence; },
+                    0 => if lease.acquire(&asked("t", &holder), at(now)).is_ok() { fences[own] = lease.fence; },
                     1 => { let _ = lease.renew(fences[own], MINUTE, at(now)); }
                     _ => { lease.release(fences[own]); }
                 }

@@ -7,6 +7,7 @@
 pub mod append_messages;
 pub mod create_session;
 pub mod error;
+pub mod get_session;
 pub mod lease;
 pub mod message;
 pub mod query;
@@ -17,6 +18,7 @@ pub mod store;
 pub mod team_activity;
 pub mod tokenizer;
 pub mod turn;
+pub mod update_session;
 
 pub use error::Error;
 pub use search::Search;

@@ -42,6 +42,27 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
+/// An assistant message in the form in which its provider wants it back. Never indexed, never shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Native {
+    /// Vendor whose protocol the blocks belong to.
+    pub provider: String,
+    /// Model that wrote them, as it was asked for.
+    pub model: String,
+    /// JSON array of blocks, kept as this very text.
+    pub blocks_json: String,
+}
+
+/// Largest [`Native`] form of a message, in bytes. It counts apart from the message, whose limit is the operator's.
+pub const MAX_NATIVE: usize = 4 * 1024 * 1024;
+
+impl Native {
+    /// Bytes that it takes.
+    pub fn size(&self) -> usize {
+        self.provider.len() + self.model.len() + self.blocks_json.len()
+    }
+}
+
 /// What a span takes beside its name, in bytes.
 const SPAN_BYTES: usize = 16;
 
@@ -64,10 +85,17 @@ pub struct NewMessage {
     pub usage: Option<Usage>,
     /// Turn that it belongs to.
     pub turn: String,
+    /// For an assistant message: its provider's own form of it.
+    pub native: Option<Native>,
 }
 
 impl NewMessage {
-    /// Bytes that the message takes: its text, sent bytes, calls and spans.
+    /// Bytes that the message takes with everything that comes with it.
+    pub fn whole_size(&self) -> usize {
+        self.size() + self.native.as_ref().map_or(0, Native::size)
+    }
+
+    /// Bytes that the message takes: its text, sent bytes, calls and spans. Its native form counts apart.
     pub fn size(&self) -> usize {
         let length = |text: &Option<String>| text.as_deref().map_or(0, str::len);
         let calls = self.tool_calls.iter().map(|call| {
@@ -126,6 +154,17 @@ impl NewMessage {
                 violations.add(format!("{field}.tool_call_id"), "only a tool message answers a call");
             }
             (Some(_), Role::Tool) | (None, Role::User | Role::Assistant) => {}
+        }
+        if let Some(native) = &self.native {
+            if self.role != Role::Assistant {
+                violations.add(
+                    format!("{field}.native"),
+                    "only an assistant message has a provider's form",
+                );
+            }
+            if native.provider.is_empty() {
+                violations.add(format!("{field}.native.provider"), "must not be empty");
+            }
         }
         self.check_spans(field, violations);
     }
@@ -210,6 +249,7 @@ mod tests {
             spans: Vec::new(),
             usage: None,
             turn: "t1".to_owned(),
+            native: None,
         }
     }
 
@@ -296,5 +336,26 @@ mod tests {
             }),
             1
         );
+    }
+
+    #[test]
+    fn only_the_models_words_have_a_providers_form() {
+        let native = Some(Native {
+            provider: "anthropic".to_owned(),
+            model: "m".to_owned(),
+            blocks_json: "[]".to_owned(),
+        });
+        let by = |role, native| NewMessage {
+            role,
+            native,
+            ..said("hm")
+        };
+        assert_eq!(problems(&by(Role::Assistant, native.clone())), 0);
+        assert_eq!(problems(&by(Role::User, native.clone())), 1);
+        let nobodys = native.map(|native| Native {
+            provider: String::new(),
+            ..native
+        });
+        assert_eq!(problems(&by(Role::Assistant, nobodys)), 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use steward_base::names::{SessionId, TeamId, UserId, session_name};
-use steward_base::{Integrity, Timestamp};
+use steward_base::{FieldViolations, Integrity, Timestamp};
 
 use crate::lease::Lease;
 use crate::message::ToolCall;
@@ -116,6 +116,49 @@ pub struct Frozen {
     pub tools_json: String,
     /// Which of the tools run at the client.
     pub client_tools: Vec<ClientTool>,
+    /// Bytes of the system prompt that form its stable tier, after which a provider may cache; 0 where it is not known.
+    pub stable_prompt_bytes: u32,
+    /// What the prompt was assembled from, for when it is assembled anew. Opaque here.
+    pub setup: Vec<u8>,
+}
+
+/// Largest system prompt or tool list, in bytes.
+pub const MAX_FROZEN: usize = 4 * 1024 * 1024;
+/// Largest setup, in bytes.
+pub const MAX_SETUP: usize = 1024 * 1024;
+
+impl Frozen {
+    /// Records what is wrong with it, as fields of `session`.
+    pub fn check(&self, violations: &mut FieldViolations) {
+        for (field, size, limit) in [
+            ("session.system_prompt", self.system_prompt.len(), MAX_FROZEN),
+            ("session.tools_json", self.tools_json.len(), MAX_FROZEN),
+            ("session.setup", self.setup.len(), MAX_SETUP),
+        ] {
+            if size > limit {
+                violations.add(field, format!("must have at most {limit} bytes"));
+            }
+        }
+        let stable = usize::try_from(self.stable_prompt_bytes).unwrap_or(usize::MAX);
+        // Past the end is no boundary either.
+        if !self.system_prompt.is_char_boundary(stable) {
+            violations.add(
+                "session.stable_prompt_bytes",
+                "must lie in the system prompt, on a character boundary",
+            );
+        }
+        for (index, tool) in self.client_tools.iter().enumerate() {
+            if tool.name.is_empty() {
+                violations.add(format!("session.client_tools[{index}].name"), "must not be empty");
+            }
+            if tool.integrity > Integrity::Workspace {
+                violations.add(
+                    format!("session.client_tools[{index}].integrity"),
+                    "the output of a tool is at most workspace material",
+                );
+            }
+        }
+    }
 }
 
 /// A tool that runs at the client.
@@ -141,7 +184,7 @@ pub struct Counters {
 /// The segments of the last request, and how often one did not extend the one before (`P-4`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixState {
-    /// SHA-256 of the tools segment, hexadecimal; empty before the first request.
+    /// SHA-256 of the tools segment, hexadecimal; empty before the first request, and after a planned break until the next.
     pub tools_sha256: String,
     /// SHA-256 of the system segment.
     pub system_sha256: String,
@@ -157,6 +200,20 @@ pub struct PrefixState {
     pub requests: u32,
     /// Reason of the last planned break; empty without one.
     pub last_break_reason: String,
+}
+
+impl PrefixState {
+    /// After a break that had a reason: the next request is compared with none before it.
+    #[must_use]
+    pub fn begun_anew(self, reason: &str) -> Self {
+        Self {
+            planned_breaks: self.planned_breaks.saturating_add(1),
+            unplanned_breaks: self.unplanned_breaks,
+            requests: self.requests,
+            last_break_reason: reason.to_owned(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Tokens as providers reported them; what was not reported is absent, which is not zero.
@@ -272,5 +329,10 @@ impl Session {
     /// Full resource name.
     pub fn name(&self) -> String {
         session_name(&self.team, &self.id)
+    }
+
+    /// Changes whenever the session does.
+    pub fn etag(&self) -> String {
+        self.revision.to_string()
     }
 }

@@ -5,19 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steward_base::names::{SessionId, TeamId, UserId, session_name};
-use steward_base::{Clock, IdGen, Timestamp};
+use steward_base::{Clock, FieldViolations, IdGen, Timestamp};
 
 use crate::error::Error;
-use crate::lease::{Grant, MAX_TTL, MIN_TTL};
-use crate::message::Message;
+use crate::get_session::{BATCH, MessagePage};
+use crate::lease::{Grant, LeaseRequest, check_ttl};
 use crate::session::Session;
-use crate::store::{IntegrityReport, LeaseRequest, MessageRange, SessionList, SessionStore, Taken};
+use crate::store::{IntegrityReport, MessageRange, SessionList, SessionStore, Taken};
 use crate::turn::{DueReview, Turn};
-
-/// A page of messages ends when it has this many bytes.
-pub const PAGE_BYTES: usize = 8 * 1024 * 1024;
-/// Messages fetched at a time.
-const BATCH: u32 = 32;
 
 /// Bounds that an operator may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,14 +65,6 @@ impl Sessions {
         self.ids.new_id()
     }
 
-    /// The session.
-    pub async fn get_session(&self, team: &TeamId, session: &SessionId) -> Result<Session, Error> {
-        self.store
-            .session(team, session)
-            .await?
-            .ok_or_else(|| not_found(team, session))
-    }
-
     /// A user's sessions, most recently active first, without prompts and tool lists.
     pub async fn list_sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error> {
         self.store.sessions(list).await
@@ -92,20 +79,11 @@ impl Sessions {
         holder: String,
         ttl: Duration,
     ) -> Result<Grant, Error> {
-        let mut violations = steward_base::FieldViolations::new();
-        for (field, text) in [("turn", &turn), ("holder", &holder)] {
-            if !(1..=128).contains(&text.chars().count()) {
-                violations.add(field, "must have 1 to 128 characters");
-            }
-        }
+        let request = LeaseRequest { turn, holder, ttl };
+        let mut violations = FieldViolations::new();
+        request.check("", &mut violations);
         violations.into_result()?;
-        let request = LeaseRequest {
-            turn,
-            holder,
-            ttl: checked_ttl(ttl)?,
-            now: self.clock.now(),
-        };
-        self.store.acquire_lease(team, session, request).await
+        self.store.acquire_lease(team, session, request, self.clock.now()).await
     }
 
     /// Extends the lease with this fence.
@@ -116,8 +94,11 @@ impl Sessions {
         fence: u64,
         ttl: Duration,
     ) -> Result<Timestamp, Error> {
+        let mut violations = FieldViolations::new();
+        check_ttl("ttl", ttl, &mut violations);
+        violations.into_result()?;
         self.store
-            .renew_lease(team, session, fence, checked_ttl(ttl)?, self.clock.now())
+            .renew_lease(team, session, fence, ttl, self.clock.now())
             .await
     }
 
@@ -126,16 +107,14 @@ impl Sessions {
         self.store.release_lease(team, session, fence).await
     }
 
-    /// Messages in order, up to the range's limit or [`PAGE_BYTES`], and the number to go on from. They are fetched in
-    /// small batches, so that a page of large messages never stands in memory as a whole.
+    /// Messages in order, up to the range's limit or [`crate::get_session::PAGE_BYTES`].
     pub async fn list_messages(
         &self,
         team: &TeamId,
         session: &SessionId,
         range: &MessageRange,
-    ) -> Result<(Vec<Message>, Option<u64>), Error> {
-        let mut page: Vec<Message> = Vec::new();
-        let mut bytes = 0;
+    ) -> Result<MessagePage, Error> {
+        let mut page = MessagePage::default();
         let mut batch = MessageRange {
             taken: Taken::First,
             limit: BATCH,
@@ -145,21 +124,19 @@ impl Sessions {
             let found = self.store.messages(team, session, &batch).await?;
             let is_last = found.len() < BATCH as usize;
             for message in found {
-                if page.len() >= range.limit as usize || bytes >= PAGE_BYTES {
-                    return Ok((page, Some(message.seq)));
-                }
-                bytes += message.body.size();
                 batch.from = message.seq + 1;
-                page.push(message);
+                if page.offer(range, message).is_break() {
+                    return Ok(page);
+                }
             }
             if is_last {
                 break;
             }
         }
-        if page.is_empty() {
+        if page.messages.is_empty() {
             self.get_session(team, session).await?;
         }
-        Ok((page, None))
+        Ok(page)
     }
 
     /// A turn.
@@ -200,16 +177,5 @@ impl Sessions {
 pub(crate) fn not_found(team: &TeamId, session: &SessionId) -> Error {
     Error::SessionNotFound {
         session: session_name(team, session),
-    }
-}
-
-fn checked_ttl(ttl: Duration) -> Result<Duration, Error> {
-    if (MIN_TTL..=MAX_TTL).contains(&ttl) {
-        Ok(ttl)
-    } else {
-        Err(Error::field(
-            "ttl",
-            format!("must be {} to {} seconds", MIN_TTL.as_secs(), MAX_TTL.as_secs()),
-        ))
     }
 }

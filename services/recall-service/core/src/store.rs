@@ -14,13 +14,15 @@ use steward_base::names::{SessionId, TeamId, UserId};
 use crate::append_messages::{Append, Appended};
 use crate::create_session::NewSession;
 use crate::error::Error;
-use crate::lease::Grant;
+use crate::get_session::{SessionRead, SessionView};
+use crate::lease::{Grant, LeaseRequest};
 use crate::message::{Message, Role};
 use crate::search::{Hit, HitQuery, RecentQuery};
 use crate::session::{Session, SessionSource};
 use crate::sessions::DueReviewRef;
 use crate::team_activity::ActivityPage;
 use crate::turn::{DueReview, Turn};
+use crate::update_session::SessionUpdate;
 
 /// A page of a user's sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,19 +37,6 @@ pub struct SessionList {
     pub after: Option<(Timestamp, SessionId)>,
     /// At most this many.
     pub limit: u32,
-}
-
-/// An acquisition of the turn lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseRequest {
-    /// Turn that is to run.
-    pub turn: String,
-    /// Process that runs it.
-    pub holder: String,
-    /// How long it lives.
-    pub ttl: Duration,
-    /// The store's time.
-    pub now: Timestamp,
 }
 
 /// Which messages of a session can be seen.
@@ -133,11 +122,23 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// A session, or `None`.
     async fn session(&self, team: &TeamId, session: &SessionId) -> Result<Option<Session>, Error>;
 
+    /// A session with what is asked for, all as it was at one moment; `None` without the session.
+    async fn view(&self, team: &TeamId, session: &SessionId, read: &SessionRead) -> Result<Option<SessionView>, Error>;
+
+    /// Applies [`crate::update_session::decide`] in one transaction. The same request again returns the session.
+    async fn update_session(&self, update: SessionUpdate, now: Timestamp) -> Result<Session, Error>;
+
     /// Sessions by descending activity; their prompts and tool lists are left out.
     async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error>;
 
     /// Takes the turn lease; see [`crate::lease`].
-    async fn acquire_lease(&self, team: &TeamId, session: &SessionId, request: LeaseRequest) -> Result<Grant, Error>;
+    async fn acquire_lease(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        request: LeaseRequest,
+        now: Timestamp,
+    ) -> Result<Grant, Error>;
 
     /// Extends the turn lease.
     async fn renew_lease(
@@ -152,7 +153,8 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Gives the turn lease up, if it is held with this fence.
     async fn release_lease(&self, team: &TeamId, session: &SessionId, fence: u64) -> Result<(), Error>;
 
-    /// Applies [`crate::append_messages::decide`] in one transaction together with the index.
+    /// Applies [`crate::append_messages::decide`] in one transaction together with the index. A retry is answered by
+    /// [`crate::append_messages::answer_again`].
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error>;
 
     /// Messages in ascending order; none for a session that does not exist.

@@ -15,6 +15,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod turn_lease;
+mod update_session;
 
 use steward_proto::recall::v1 as pb;
 use steward_proto::recall::v1::recall_service_server::RecallService;
@@ -67,8 +68,8 @@ impl SessionStoreService for SessionStoreHandlers {
         get_session::get_session(&self.sessions, request).await
     }
 
-    async fn update_session(&self, _request: Request<pb::UpdateSessionRequest>) -> Answer<pb::UpdateSessionResponse> {
-        Err(Status::unimplemented("sessions cannot be changed yet"))
+    async fn update_session(&self, request: Request<pb::UpdateSessionRequest>) -> Answer<pb::UpdateSessionResponse> {
+        update_session::update_session(&self.sessions, request).await
     }
 
     async fn list_sessions(&self, request: Request<pb::ListSessionsRequest>) -> Answer<pb::ListSessionsResponse> {

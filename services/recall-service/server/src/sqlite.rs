@@ -21,18 +21,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use sqlx::Connection;
 use steward_base::names::{SessionId, TeamId};
 use steward_base::{Timestamp, error_chain};
 use steward_recall_core::append_messages::{Append, Appended};
 use steward_recall_core::create_session::NewSession;
-use steward_recall_core::lease::Grant;
+use steward_recall_core::get_session::{SessionRead, SessionView};
+use steward_recall_core::lease::{Grant, LeaseRequest};
 use steward_recall_core::message::Message;
 use steward_recall_core::search::{Hit, HitQuery, RecentQuery};
 use steward_recall_core::session::Session;
 use steward_recall_core::sessions::DueReviewRef;
-use steward_recall_core::store::{IntegrityReport, LeaseRequest, Mark, MessageRange, SessionList, SessionStore};
+use steward_recall_core::store::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore};
 use steward_recall_core::team_activity::{ActivityPage, TeamActivity};
 use steward_recall_core::turn::{DueReview, Turn};
+use steward_recall_core::update_session::SessionUpdate;
 use steward_recall_core::{Error, tokenizer as words};
 use steward_store::Sqlite;
 
@@ -215,11 +218,35 @@ impl SessionStore for SqliteSessionStore {
         Ok(sessions::list(&mut reader, list).await?)
     }
 
-    async fn acquire_lease(&self, team: &TeamId, session: &SessionId, request: LeaseRequest) -> Result<Grant, Error> {
+    async fn view(&self, team: &TeamId, session: &SessionId, read: &SessionRead) -> Result<Option<SessionView>, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(None);
+        };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        let mut snapshot = reader.begin().await.map_err(Failure::from)?;
+        let view = sessions::view(&mut snapshot, team, session, read).await?;
+        snapshot.commit().await.map_err(Failure::from)?;
+        Ok(view)
+    }
+
+    async fn update_session(&self, update: SessionUpdate, now: Timestamp) -> Result<Session, Error> {
+        let sqlite = self.team(&update.team).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&update.team, &update.session))?;
+        let write =
+            sqlite.write(move |connection| Box::pin(async move { sessions::update(connection, update, now).await }));
+        Ok(write.await?)
+    }
+
+    async fn acquire_lease(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        request: LeaseRequest,
+        now: Timestamp,
+    ) -> Result<Grant, Error> {
         let acquire = move |found: &mut Session| {
-            let LeaseRequest { turn, holder, ttl, now } = request;
-            let expires = found.lease.acquire(&turn, &holder, ttl, now)?;
-            let interrupted_turn = found.open_turn.clone().filter(|open| *open != turn);
+            let expires = found.lease.acquire(&request, now)?;
+            let interrupted_turn = found.open_turn.clone().filter(|open| *open != request.turn);
             Ok(Grant {
                 fence: found.lease.fence,
                 expires,

@@ -30,9 +30,17 @@ fn held_session() -> Session {
     let mut session = new.into_session(None, Timestamp::from_secs(1));
     session
         .lease
-        .acquire("t", "p", Duration::from_mins(1), Timestamp::from_secs(1))
+        .acquire(&asked("t", "p"), Timestamp::from_secs(1))
         .unwrap();
     session
+}
+
+fn asked(turn: &str, holder: &str) -> LeaseRequest {
+    LeaseRequest {
+        turn: turn.to_owned(),
+        holder: holder.to_owned(),
+        ttl: Duration::from_mins(1),
+    }
 }
 
 fn append(session: &Session, turn: u8, state: TurnState, messages: usize) -> Append {
@@ -45,11 +53,14 @@ fn append(session: &Session, turn: u8, state: TurnState, messages: usize) -> App
         spans: Vec::new(),
         usage: None,
         turn: String::new(),
+        native: None,
     };
     Append {
         team: session.team.clone(),
         session: session.id.clone(),
         fence: session.lease.fence,
+        acquire: None,
+        release: false,
         expected_seq: session.last_seq,
         request: RequestKey {
             id: "r".to_owned(),

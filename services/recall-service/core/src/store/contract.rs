@@ -7,6 +7,7 @@ pub mod appends;
 pub mod retries;
 pub mod searches;
 pub mod sessions;
+pub mod updates;
 pub mod walls;
 
 use std::sync::Arc;
@@ -67,6 +68,14 @@ macro_rules! session_store_contract {
                 a_retry_under_another_fence_returns_the_first_answer, an_answer_is_kept_for_a_month_and_no_longer,
                 no_two_calls_with_one_id_wait_at_once, nothing_unbounded_is_kept,
                 due_reviews_of_one_team_are_not_hidden_by_anothers,
+            },
+            updates::{
+                a_changed_session_begins_its_prefix_anew, a_title_changes_without_a_break,
+                a_session_is_changed_between_turns_only, a_changed_session_is_the_one_that_was_read,
+                a_change_that_is_refused_leaves_nothing, the_same_change_again_changes_nothing,
+                a_turn_begins_and_ends_with_its_appends, an_append_takes_no_lease_that_another_turn_holds,
+                a_retry_that_begins_a_turn_has_its_lease, a_session_is_read_with_its_turn_and_messages,
+                a_providers_form_is_kept_and_never_found,
             },
             walls::{
                 talkative_conversations_starve_no_other, a_wall_of_schedules_hides_nobodys_talk,
@@ -195,6 +204,8 @@ impl World {
             team: team("red"),
             session: session(id),
             fence,
+            acquire: None,
+            release: false,
             expected_seq,
             request: self.request(),
             messages,
@@ -298,6 +309,7 @@ fn said(text: &str) -> NewMessage {
         spans: Vec::new(),
         usage: None,
         turn: String::new(),
+        native: None,
     }
 }
 

@@ -9,11 +9,12 @@ use async_trait::async_trait;
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, session_name};
 
-use super::{IntegrityReport, LeaseRequest, Mark, MessageRange, SessionList, SessionStore, Taken, Visibility};
-use crate::append_messages::{ANSWER_RETENTION, Append, Appended, Found, RequestKey, decide};
+use super::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore, Taken, Visibility};
+use crate::append_messages::{ANSWER_RETENTION, Append, Appended, Found, RequestKey, answer_again, decide};
 use crate::create_session::NewSession;
 use crate::error::Error;
-use crate::lease::Grant;
+use crate::get_session::{MessagePage, SessionRead, SessionView};
+use crate::lease::{Grant, LeaseRequest};
 use crate::message::Message;
 use crate::query::Query;
 use crate::query::matching::{Searchable, satisfied};
@@ -23,6 +24,7 @@ use crate::sessions::{DueReviewRef, not_found};
 use crate::team_activity::{ActivityPage, MOST_USERS, TeamActivity};
 use crate::tokenizer;
 use crate::turn::{DueReview, Turn};
+use crate::update_session::{self, SessionUpdate};
 
 /// Keeps sessions as long as it lives.
 #[derive(Debug, Default)]
@@ -49,7 +51,8 @@ struct Kept {
 #[derive(Debug)]
 struct Answered {
     hash: String,
-    appended: Appended,
+    /// `None`: the request changed the session and is answered with it.
+    appended: Option<Appended>,
     at: Timestamp,
 }
 
@@ -71,6 +74,30 @@ impl InMemorySessionStore {
 }
 
 impl Kept {
+    /// The answer that was given to this request before.
+    fn first_answer(&mut self, request: &RequestKey, now: Timestamp) -> Result<Option<&Answered>, Error> {
+        self.answers
+            .retain(|_, answered| answered.at > now.minus(ANSWER_RETENTION));
+        let answered = self.answers.get(&request.id);
+        if let Some(answered) = answered {
+            same_request(&answered.hash, request)?;
+        }
+        Ok(answered)
+    }
+
+    fn keep_answer(&mut self, request: RequestKey, appended: Option<Appended>, at: Timestamp) {
+        let hash = request.hash;
+        self.answers.insert(request.id, Answered { hash, appended, at });
+    }
+
+    fn in_range(&self, range: &MessageRange) -> impl Iterator<Item = &Message> {
+        self.messages
+            .iter()
+            .filter(|message| (range.from..=range.to).contains(&message.seq))
+            .filter(|message| is_visible(message, range.visibility))
+            .filter(|message| range.roles.is_empty() || range.roles.contains(&message.body.role))
+    }
+
     fn open_turn(&self) -> Option<&Turn> {
         self.session.open_turn.as_ref().and_then(|turn| self.turns.get(turn))
     }
@@ -170,6 +197,39 @@ impl SessionStore for InMemorySessionStore {
             .map(|kept| kept.session.clone()))
     }
 
+    async fn view(&self, team: &TeamId, session: &SessionId, read: &SessionRead) -> Result<Option<SessionView>, Error> {
+        let teams = self.teams();
+        let Some(kept) = teams.get(team).and_then(|found| found.sessions.get(session)) else {
+            return Ok(None);
+        };
+        let mut messages = MessagePage::default();
+        if let Some(range) = &read.messages {
+            for message in kept.in_range(range) {
+                if messages.offer(range, message.clone()).is_break() {
+                    break;
+                }
+            }
+        }
+        Ok(Some(SessionView {
+            session: kept.session.clone(),
+            turn: kept.turns.get(&read.turn).cloned(),
+            messages,
+        }))
+    }
+
+    async fn update_session(&self, update: SessionUpdate, now: Timestamp) -> Result<Session, Error> {
+        let (team, id) = (update.team.clone(), update.session.clone());
+        self.change(&team, &id, |kept| {
+            if kept.first_answer(&update.request, now)?.is_some() {
+                return Ok(kept.session.clone());
+            }
+            let request = update.request.clone();
+            kept.session = update_session::decide(kept.session.clone(), update, now)?;
+            kept.keep_answer(request, None, now);
+            Ok(kept.session.clone())
+        })
+    }
+
     async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error> {
         let teams = self.teams();
         let kept = teams
@@ -193,10 +253,16 @@ impl SessionStore for InMemorySessionStore {
             .collect())
     }
 
-    async fn acquire_lease(&self, team: &TeamId, session: &SessionId, request: LeaseRequest) -> Result<Grant, Error> {
+    async fn acquire_lease(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        request: LeaseRequest,
+        now: Timestamp,
+    ) -> Result<Grant, Error> {
         self.change(team, session, |kept| {
             let lease = &mut kept.session.lease;
-            let expires = lease.acquire(&request.turn, &request.holder, request.ttl, request.now)?;
+            let expires = lease.acquire(&request, now)?;
             let fence = lease.fence;
             let left_open = kept.session.open_turn.clone().filter(|turn| *turn != request.turn);
             Ok(Grant {
@@ -232,11 +298,10 @@ impl SessionStore for InMemorySessionStore {
             .ok_or_else(|| not_found(&append.team, &append.session))?;
         let kept = team.sessions.get_mut(&append.session);
         let kept = kept.ok_or_else(|| not_found(&append.team, &append.session))?;
-        kept.answers
-            .retain(|_, answered| answered.at > now.minus(ANSWER_RETENTION));
-        if let Some(answered) = kept.answers.get(&append.request.id) {
-            same_request(&answered.hash, &append.request)?;
-            return Ok(answered.appended.clone());
+        if let Some(answered) = kept.first_answer(&append.request, now)? {
+            let first = answered.appended.clone();
+            let first = first.ok_or_else(|| Error::request_id_reused(&append.request.id))?;
+            return answer_again(first, &append, &mut kept.session.lease, now);
         }
         let turn = append.turn_id().and_then(|id| kept.turns.get(id)).cloned();
         let other = kept
@@ -254,12 +319,7 @@ impl SessionStore for InMemorySessionStore {
         kept.messages.extend(effects.messages);
         kept.turns
             .extend(effects.turns.into_iter().map(|turn| (turn.id.clone(), turn)));
-        let answered = Answered {
-            hash: request.hash,
-            appended: effects.appended.clone(),
-            at: now,
-        };
-        kept.answers.insert(request.id, answered);
+        kept.keep_answer(request, Some(effects.appended.clone()), now);
         team.due_reviews.extend(effects.due_review);
         Ok(effects.appended)
     }
@@ -269,10 +329,7 @@ impl SessionStore for InMemorySessionStore {
         let kept = teams.get(team).and_then(|found| found.sessions.get(session));
         let mut found: Vec<Message> = kept
             .into_iter()
-            .flat_map(|kept| &kept.messages)
-            .filter(|message| (range.from..=range.to).contains(&message.seq))
-            .filter(|message| is_visible(message, range.visibility))
-            .filter(|message| range.roles.is_empty() || range.roles.contains(&message.body.role))
+            .flat_map(|kept| kept.in_range(range))
             .cloned()
             .collect();
         let limit = range.limit as usize;

@@ -5,14 +5,15 @@ use steward_base::names::{SessionId, TeamId};
 use steward_grpc::{caller, request_hash};
 use steward_proto::recall::v1 as pb;
 use steward_recall_core::append_messages::{Append, OpenCallsChange, RequestKey};
+use steward_recall_core::lease::LeaseRequest;
 use steward_recall_core::turn::NewDueReview;
 use steward_recall_core::{Error, Sessions};
 use tonic::{Request, Response, Status};
 
 use super::access::session_of;
 use super::convert::{
-    counters_from_pb, exposures_from_pb, messages_from_pb, open_calls_from_pb, prefix_from_pb, turn_update_from_pb,
-    usage_from_pb,
+    counters_from_pb, duration_from_pb, exposures_from_pb, messages_from_pb, open_calls_from_pb, prefix_from_pb,
+    turn_update_from_pb, usage_from_pb,
 };
 use super::fail;
 
@@ -26,7 +27,7 @@ pub(super) async fn append_messages(
     Ok(Response::new(pb::AppendMessagesResponse {
         last_seq: appended.last_seq,
         due_review: appended.due_review.unwrap_or_default(),
-        ..pb::AppendMessagesResponse::default()
+        fence: appended.fence,
     }))
 }
 
@@ -36,8 +37,10 @@ fn append_of(
     session: SessionId,
     mut request: pb::AppendMessagesRequest,
 ) -> Result<Append, Error> {
-    // Under which fence the same is asked again makes no other request of it: a retry may come from the next holder.
+    // By whom and under which fence the same is asked again makes no other request of it: a retry may come from the next
+    // holder.
     let fence = std::mem::take(&mut request.fence);
+    let acquire = request.acquire_lease.take();
     let hash = request_hash("AppendMessages", &request);
     let mut violations = FieldViolations::new();
     let messages = messages_from_pb(request.messages, &mut violations);
@@ -60,6 +63,12 @@ fn append_of(
         team,
         session,
         fence,
+        acquire: acquire.map(|lease| LeaseRequest {
+            turn: lease.turn,
+            holder: lease.holder,
+            ttl: duration_from_pb(lease.ttl),
+        }),
+        release: request.release_lease,
         expected_seq: request.expected_seq,
         request: RequestKey {
             id: request.request_id,

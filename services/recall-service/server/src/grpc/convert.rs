@@ -7,8 +7,8 @@ mod session;
 pub(super) use message::{message_to_pb, messages_from_pb};
 pub(super) use search::answer_to_pb;
 pub(super) use session::{
-    counters_from_pb, exposures_from_pb, frozen_from_pb, open_calls_from_pb, prefix_from_pb, session_to_pb,
-    source_to_pb, sources_from_pb, turn_to_pb, turn_update_from_pb, usage_from_pb, usage_to_pb,
+    client_tools_from_pb, counters_from_pb, exposures_from_pb, frozen_from_pb, open_calls_from_pb, prefix_from_pb,
+    session_to_pb, source_to_pb, sources_from_pb, turn_to_pb, turn_update_from_pb, usage_from_pb, usage_to_pb,
 };
 
 use steward_base::{FieldViolations, Integrity, Timestamp};

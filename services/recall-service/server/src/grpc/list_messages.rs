@@ -23,18 +23,20 @@ pub(super) async fn list_messages(
         check_readable(caller, &session).map_err(fail)?;
     }
     let range = range_of(asked).map_err(fail)?;
-    let (messages, next) = sessions.list_messages(&team, &session, &range).await.map_err(fail)?;
-    let next_page_token = next
-        .map(|seq| with_arguments(asked, |arguments| page::encode(arguments, &seq.to_string())))
-        .unwrap_or_default();
-    let messages = messages.iter().map(message_to_pb).collect();
+    let page = sessions.list_messages(&team, &session, &range).await.map_err(fail)?;
     Ok(Response::new(pb::ListMessagesResponse {
-        messages,
-        next_page_token,
+        messages: page.messages.iter().map(message_to_pb).collect(),
+        next_page_token: next_page_token(asked, page.next),
     }))
 }
 
-fn range_of(asked: &pb::ListMessagesRequest) -> Result<MessageRange, Error> {
+/// The token of the page that begins with the message `next`.
+pub(super) fn next_page_token(asked: &pb::ListMessagesRequest, next: Option<u64>) -> String {
+    next.map(|seq| with_arguments(asked, |arguments| page::encode(arguments, &seq.to_string())))
+        .unwrap_or_default()
+}
+
+pub(super) fn range_of(asked: &pb::ListMessagesRequest) -> Result<MessageRange, Error> {
     let limit = page::size(asked.page_size, 200, 1_000)?;
     let cursor = with_arguments(asked, |arguments| page::decode(arguments, &asked.page_token))?;
     let from = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(asked.from_seq);

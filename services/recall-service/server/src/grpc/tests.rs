@@ -5,6 +5,7 @@ mod activity;
 mod errors;
 mod search;
 mod sessions;
+mod updates;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -131,10 +132,7 @@ impl Rig {
     /// Says one thing in a turn of its own.
     async fn say(&self, session: &str, text: &str) -> pb::AppendMessagesResponse {
         let store = self.store();
-        let last = store
-            .get_session(get(session))
-            .await
-            .unwrap();
+        let last = store.get_session(get(session)).await.unwrap();
         let last = last.session.unwrap().last_seq;
         let fence = self.lease(session, &format!("turn-{last}")).await.unwrap().fence;
         let append = append(session, fence, last, vec![said(text)]);

@@ -3,7 +3,8 @@
 use sqlx::SqliteConnection;
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId};
-use steward_recall_core::append_messages::{Append, Appended, Effects, Found, decide};
+use steward_recall_core::append_messages::{Append, Appended, Effects, Found, answer_again, decide};
+use steward_recall_core::get_session::{BATCH, MessagePage};
 use steward_recall_core::message::Message;
 use steward_recall_core::session::{Session, Usage};
 use steward_recall_core::store::{Mark, MessageRange, Taken, Visibility};
@@ -22,12 +23,15 @@ pub(super) async fn append(
 ) -> Result<Appended, Failure> {
     let (team, id, request) = (append.team.clone(), append.session.clone(), append.request.clone());
     let scope = Scope::Session(&id);
-    let session = sessions::load(connection, &team, &id)
+    let mut session = sessions::load(connection, &team, &id)
         .await?
         .ok_or_else(|| sessions::missing(&team, &id))?;
     if let Some(answer) = answers::first(connection, &team, &scope, &request, now).await? {
-        return Ok(serde_json::from_str(&answer)?);
+        let again = answer_again(serde_json::from_str(&answer)?, &append, &mut session.lease, now)?;
+        sessions::save_lease(connection, &session).await?;
+        return Ok(again);
     }
+    let takes_or_gives = append.acquire.is_some() || append.release;
     let turn = match append.turn_id() {
         Some(turn) => load_turn(connection, &team, &id, turn).await?,
         None => None,
@@ -50,6 +54,9 @@ pub(super) async fn append(
         append,
         now,
     )?;
+    if takes_or_gives {
+        sessions::save_lease(connection, &effects.session).await?;
+    }
     let appended = write(connection, effects, known_exposures, now).await?;
     answers::keep(connection, &team, &scope, &request, &json(&appended)?, now).await?;
     Ok(appended)
@@ -91,11 +98,12 @@ async fn insert(
 ) -> Result<(), Failure> {
     let body = &message.body;
     let usage: Usage = body.usage.unwrap_or_default();
+    let native = body.native.as_ref();
     sqlx::query(
         "INSERT INTO message (team, session, seq, doc, role, said, sent, tool_calls, tool_call_id, tool_name, is_error,
              tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
-             created)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             created, native_provider, native_model, native_blocks)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(session.team.as_str())
     .bind(session.id.as_str())
@@ -118,6 +126,9 @@ async fn insert(
     .bind(message.integrity.level())
     .bind(&body.turn)
     .bind(message.created.as_micros())
+    .bind(native.map(|native| native.provider.as_str()))
+    .bind(native.map(|native| native.model.as_str()))
+    .bind(native.map(|native| native.blocks_json.as_str()))
     .execute(connection)
     .await?;
     Ok(())
@@ -164,6 +175,34 @@ pub(super) async fn list(
         messages.reverse();
     }
     Ok(messages)
+}
+
+/// A page of messages, fetched in small batches.
+pub(super) async fn page(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    session: &SessionId,
+    range: &MessageRange,
+) -> Result<MessagePage, Failure> {
+    let mut page = MessagePage::default();
+    let mut batch = MessageRange {
+        taken: Taken::First,
+        limit: BATCH,
+        ..range.clone()
+    };
+    loop {
+        let found = list(connection, team, session, &batch).await?;
+        let is_last = found.len() < BATCH as usize;
+        for message in found {
+            batch.from = message.seq + 1;
+            if page.offer(range, message).is_break() {
+                return Ok(page);
+            }
+        }
+        if is_last {
+            return Ok(page);
+        }
+    }
 }
 
 /// Marks messages; rewound ones leave the index in the same transaction.

@@ -8,7 +8,7 @@ use steward_base::names::{NameError, SessionId, TeamId, UserId};
 use steward_base::{Integrity, Timestamp};
 use steward_recall_core::Error;
 use steward_recall_core::lease::{Holding, Lease};
-use steward_recall_core::message::{Message, NewMessage, Role, ToolResult};
+use steward_recall_core::message::{Message, Native, NewMessage, Role, ToolResult};
 use steward_recall_core::session::{
     Counters, Exposure, Frozen, Lineage, LineageReason, PrefixState, Session, SessionSource, Usage,
 };
@@ -121,6 +121,8 @@ pub(super) fn session(row: &SqliteRow) -> Result<Session, Failure> {
             system_prompt: row.try_get("system_prompt")?,
             tools_json: row.try_get("tools_json")?,
             client_tools: parsed(row, "client_tools")?,
+            stable_prompt_bytes: small(row, "stable_prompt_bytes")?,
+            setup: row.try_get("setup")?,
         },
         skip_review: flag(row, "skip_review")?,
         skip_memory: flag(row, "skip_memory")?,
@@ -163,6 +165,16 @@ pub(super) fn exposure(row: &SqliteRow) -> Result<Exposure, Failure> {
     })
 }
 
+fn native(row: &SqliteRow) -> Result<Option<Native>, Failure> {
+    let provider: Option<String> = row.try_get("native_provider")?;
+    let Some(provider) = provider else { return Ok(None) };
+    Ok(Some(Native {
+        provider,
+        model: row.try_get("native_model")?,
+        blocks_json: row.try_get("native_blocks")?,
+    }))
+}
+
 pub(super) fn message(row: &SqliteRow) -> Result<Message, Failure> {
     let call_id: Option<String> = row.try_get("tool_call_id")?;
     let tool_name: Option<String> = row.try_get("tool_name")?;
@@ -184,6 +196,7 @@ pub(super) fn message(row: &SqliteRow) -> Result<Message, Failure> {
             spans: parsed(row, "spans")?,
             usage: (usage != Usage::default()).then_some(usage),
             turn: row.try_get("turn")?,
+            native: native(row)?,
         },
         model: row.try_get("model")?,
         integrity: integrity(row, "integrity")?,

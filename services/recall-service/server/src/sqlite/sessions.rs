@@ -5,12 +5,15 @@ use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, session_name};
 use steward_recall_core::Error;
 use steward_recall_core::create_session::NewSession;
+use steward_recall_core::get_session::{MessagePage, SessionRead, SessionView};
 use steward_recall_core::lease::Lease;
 use steward_recall_core::session::{Exposure, Session};
 use steward_recall_core::store::SessionList;
+use steward_recall_core::update_session::{self, SessionUpdate};
 
 use super::answers::{self, Scope};
 use super::failure::Failure;
+use super::messages;
 use super::rows::{self, json, json_names, signed};
 
 /// Selects sessions without their prompts and tool lists, which are most of a row and of no use to lists.
@@ -18,7 +21,7 @@ macro_rules! session_summaries {
     ($which:literal) => {
         concat!(
             "SELECT team, id, user, source, title, parent, lineage_reason, root, project, model, '' AS system_prompt,
-                 '' AS tools_json, '[]' AS client_tools, skip_review, skip_memory, turns_since_memory,
+                 '' AS tools_json, '[]' AS client_tools, 0 AS stable_prompt_bytes, x'' AS setup, skip_review, skip_memory, turns_since_memory,
                  iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
                  prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, usage_input,
                  usage_cached_input, usage_cache_write, usage_output, last_seq, open_calls, lowest_integrity, open_turn,
@@ -169,6 +172,86 @@ pub(super) async fn save_state(connection: &mut SqliteConnection, session: &Sess
     Ok(())
 }
 
+/// Writes what requests begin with; it changes between turns only.
+async fn save_frozen(connection: &mut SqliteConnection, session: &Session) -> Result<(), Failure> {
+    let frozen = &session.frozen;
+    sqlx::query(
+        "UPDATE session SET model = ?, system_prompt = ?, tools_json = ?, client_tools = ?, stable_prompt_bytes = ?,
+             setup = ?
+         WHERE team = ? AND id = ?",
+    )
+    .bind(&frozen.model)
+    .bind(&frozen.system_prompt)
+    .bind(&frozen.tools_json)
+    .bind(json(&frozen.client_tools)?)
+    .bind(frozen.stable_prompt_bytes)
+    .bind(frozen.setup.as_slice())
+    .bind(session.team.as_str())
+    .bind(session.id.as_str())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Changes a session between two turns, or finds it as the same request changed it.
+pub(super) async fn update(
+    connection: &mut SqliteConnection,
+    update: SessionUpdate,
+    now: Timestamp,
+) -> Result<Session, Failure> {
+    let (team, id, request) = (update.team.clone(), update.session.clone(), update.request.clone());
+    let scope = Scope::Session(&id);
+    let found = load(connection, &team, &id).await?.ok_or_else(|| missing(&team, &id))?;
+    if answers::first(connection, &team, &scope, &request, now)
+        .await?
+        .is_some()
+    {
+        return Ok(found);
+    }
+    let breaks = update.changes.break_the_prefix();
+    let shown = update.changes.exposures.is_some();
+    let changed = update_session::decide(found, update, now)?;
+    save_state(connection, &changed).await?;
+    if breaks {
+        save_frozen(connection, &changed).await?;
+    }
+    if shown {
+        sqlx::query("DELETE FROM exposure WHERE team = ? AND session = ?")
+            .bind(team.as_str())
+            .bind(id.as_str())
+            .execute(&mut *connection)
+            .await?;
+        add_exposures(connection, &changed, &changed.exposures, 0, now).await?;
+    }
+    answers::keep(connection, &team, &scope, &request, "null", now).await?;
+    Ok(changed)
+}
+
+/// A session with one of its turns and a page of its messages.
+pub(super) async fn view(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    session: &SessionId,
+    read: &SessionRead,
+) -> Result<Option<SessionView>, Failure> {
+    let Some(found) = load(connection, team, session).await? else {
+        return Ok(None);
+    };
+    let turn = match read.turn.as_str() {
+        "" => None,
+        turn => messages::load_turn(connection, team, session, turn).await?,
+    };
+    let page = match &read.messages {
+        Some(range) => messages::page(connection, team, session, range).await?,
+        None => MessagePage::default(),
+    };
+    Ok(Some(SessionView {
+        session: found,
+        turn,
+        messages: page,
+    }))
+}
+
 /// Adds exposures, numbered after the `known` ones.
 pub(super) async fn add_exposures(
     connection: &mut SqliteConnection,
@@ -201,8 +284,9 @@ async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<
              system_prompt, tools_json, client_tools, skip_review, skip_memory, turns_since_memory,
              iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
              prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, last_seq, open_calls,
-             lowest_integrity, lease_fence, created, last_active, revision)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, '', 0, 0, 0, '', 0, '[]', ?, 0, ?, ?, ?)",
+             lowest_integrity, lease_fence, created, last_active, revision, stable_prompt_bytes, setup)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, '', 0, 0, 0, '', 0, '[]', ?, 0, ?, ?, ?,
+                 ?, ?)",
     )
     .bind(session.team.as_str())
     .bind(session.id.as_str())
@@ -226,6 +310,8 @@ async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<
     .bind(session.created.as_micros())
     .bind(session.last_active.as_micros())
     .bind(signed(session.revision))
+    .bind(session.frozen.stable_prompt_bytes)
+    .bind(session.frozen.setup.as_slice())
     .execute(connection)
     .await?;
     Ok(())

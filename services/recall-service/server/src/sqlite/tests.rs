@@ -85,10 +85,9 @@ async fn lease(store: &SqliteSessionStore, of: &str, id: &str) -> u64 {
         turn: "t1".to_owned(),
         holder: "p1".to_owned(),
         ttl: Duration::from_mins(5),
-        now: at(0),
     };
     store
-        .acquire_lease(&team(of), &session(id), request)
+        .acquire_lease(&team(of), &session(id), request, at(0))
         .await
         .unwrap()
         .fence
@@ -104,11 +103,14 @@ fn append(of: &str, id: &str, fence: u64, expected_seq: u64, text: &str) -> Appe
         spans: Vec::new(),
         usage: None,
         turn: "t1".to_owned(),
+        native: None,
     };
     Append {
         team: team(of),
         session: session(id),
         fence,
+        acquire: None,
+        release: false,
         expected_seq,
         request: request(format!("{id}-{expected_seq}-{text}")),
         messages: vec![said],
@@ -262,9 +264,6 @@ async fn old_answers_are_found_by_their_age() {
     let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", answers::REMOVE_OLD));
     let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut *reader).await.unwrap();
     let has = |wanted: &str| steps.iter().any(|(.., step)| step.contains(wanted));
-    assert!(
-        has("INDEX answered_by_age (created<?)"),
-        "{steps:#?}"
-    );
+    assert!(has("INDEX answered_by_age (created<?)"), "{steps:#?}");
     assert!(!has("TEMP B-TREE FOR ORDER BY") && !has("SCAN"), "{steps:#?}");
 }

@@ -19,7 +19,7 @@ async fn all(world: &World, id: &str) -> Vec<Message> {
         .list_messages(&team("red"), &session(id), &range)
         .await
         .unwrap()
-        .0
+        .messages
 }
 
 fn update(id: &str, state: TurnState) -> TurnUpdate {
@@ -472,14 +472,14 @@ pub async fn a_page_of_messages_says_where_the_next_begins(world: &World) {
     let (mut from, mut sizes) = (1, Vec::new());
     loop {
         let range = MessageRange::in_context(from, u64::MAX, 45);
-        let (page, next) = world
+        let page = world
             .sessions
             .list_messages(&team("red"), &session("s1"), &range)
             .await
             .unwrap();
-        assert_eq!(page[0].seq, from);
-        sizes.push(page.len());
-        match next {
+        assert_eq!(page.messages[0].seq, from);
+        sizes.push(page.messages.len());
+        match page.next {
             Some(next) => from = next,
             None => break,
         }

@@ -19,6 +19,8 @@ pub async fn a_session_comes_back_as_it_was_created(world: &World) {
             model: "m1".to_owned(),
             system_prompt: "line\r\n\ttab \u{0} nul é 青".to_owned(),
             tools_json: "[{\"n\":9007199254740993, \"a\" : 1}]".to_owned(),
+            stable_prompt_bytes: 0,
+            setup: Vec::new(),
             client_tools: vec![ClientTool {
                 name: "terminal".to_owned(),
                 integrity: Integrity::Workspace,

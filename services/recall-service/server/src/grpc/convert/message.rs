@@ -3,7 +3,7 @@
 use steward_base::{FieldViolations, Integrity, Span, SpanOrigin};
 use steward_proto::common::v1 as common;
 use steward_proto::recall::v1 as pb;
-use steward_recall_core::message::{Message, NewMessage, Role, ToolCall, ToolResult};
+use steward_recall_core::message::{Message, Native, NewMessage, Role, ToolCall, ToolResult};
 
 use super::{integrity_from_pb, integrity_to_pb, role_from_pb, role_to_pb, time_to_pb, usage_from_pb, usage_to_pb};
 
@@ -38,6 +38,11 @@ fn message_from_pb(message: pb::Message, field: &str, violations: &mut FieldViol
         spans,
         usage: message.usage.map(usage_from_pb),
         turn: message.turn,
+        native: message.native.map(|native| Native {
+            provider: native.provider,
+            model: native.model,
+            blocks_json: native.blocks_json,
+        }),
     })
 }
 
@@ -80,6 +85,14 @@ fn span_to_pb(span: &Span) -> common::Span {
     }
 }
 
+fn native_to_pb(native: &Native) -> common::NativeBlocks {
+    common::NativeBlocks {
+        provider: native.provider.clone(),
+        model: native.model.clone(),
+        blocks_json: native.blocks_json.clone(),
+    }
+}
+
 pub(super) fn tool_call_from_pb(call: pb::ToolCall) -> ToolCall {
     ToolCall {
         id: call.id,
@@ -116,6 +129,6 @@ pub(in crate::grpc) fn message_to_pb(message: &Message) -> pb::Message {
         rewound: message.rewound,
         compacted: message.compacted,
         create_time: Some(time_to_pb(message.created)),
-        native: None,
+        native: body.native.as_ref().map(native_to_pb),
     }
 }

@@ -43,16 +43,31 @@ pub(in crate::grpc) fn session_to_pb(session: &Session) -> pb::Session {
         exposures: session.exposures.iter().map(exposure_to_pb).collect(),
         create_time: Some(time_to_pb(session.created)),
         last_active_time: Some(time_to_pb(session.last_active)),
-        etag: session.revision.to_string(),
+        etag: session.etag(),
         open_turn: session.open_turn.clone().unwrap_or_default(),
-        ..pb::Session::default()
+        stable_prompt_bytes: session.frozen.stable_prompt_bytes,
+        setup: session.frozen.setup.clone().into(),
     }
 }
 
 /// What is frozen with a session; a client tool of unknown kind is trusted least among tools.
 pub(in crate::grpc) fn frozen_from_pb(session: &mut pb::Session, violations: &mut FieldViolations) -> Frozen {
-    let tools = std::mem::take(&mut session.client_tools);
-    let client_tools = tools.into_iter().enumerate().map(|(at, tool)| {
+    let client_tools = client_tools_from_pb(std::mem::take(&mut session.client_tools), violations);
+    Frozen {
+        model: std::mem::take(&mut session.model),
+        system_prompt: std::mem::take(&mut session.system_prompt),
+        tools_json: std::mem::take(&mut session.tools_json),
+        client_tools,
+        stable_prompt_bytes: session.stable_prompt_bytes,
+        setup: std::mem::take(&mut session.setup).into(),
+    }
+}
+
+pub(in crate::grpc) fn client_tools_from_pb(
+    tools: Vec<pb::ClientToolRef>,
+    violations: &mut FieldViolations,
+) -> Vec<ClientTool> {
+    let tools = tools.into_iter().enumerate().map(|(at, tool)| {
         let field = format!("session.client_tools[{at}].integrity");
         let integrity = integrity_from_pb(tool.integrity, &field, violations).unwrap_or(Integrity::UnknownTool);
         ClientTool {
@@ -60,13 +75,7 @@ pub(in crate::grpc) fn frozen_from_pb(session: &mut pb::Session, violations: &mu
             integrity,
         }
     });
-    let client_tools = client_tools.collect();
-    Frozen {
-        model: std::mem::take(&mut session.model),
-        system_prompt: std::mem::take(&mut session.system_prompt),
-        tools_json: std::mem::take(&mut session.tools_json),
-        client_tools,
-    }
+    tools.collect()
 }
 
 fn client_tool_to_pb(tool: &ClientTool) -> pb::ClientToolRef {

@@ -35,12 +35,7 @@ async fn a_review_reads_its_session_and_no_other() {
         ..Default::default()
     };
     assert_eq!(review.list_messages(list(S1)).await.unwrap().messages.len(), 1);
-    assert!(
-        review
-            .get_session(get(S1))
-            .await
-            .is_ok()
-    );
+    assert!(review.get_session(get(S1)).await.is_ok());
     let other = review.list_messages(list("teams/red/sessions/s2")).await.unwrap_err();
     let missing = review.list_messages(list("teams/red/sessions/gone")).await.unwrap_err();
     assert_eq!(

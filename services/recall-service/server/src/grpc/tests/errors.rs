@@ -28,6 +28,10 @@ fn every_error() -> Vec<Error> {
             expected: 1,
             current: 2,
         },
+        Error::EtagMismatch {
+            expected: "1".to_owned(),
+            current: "2".to_owned(),
+        },
         Error::InContext { session: session() },
         Error::MessageTooLarge { limit: 1, actual: 2 },
         Error::StoreUnavailable { source: "busy".into() },
@@ -54,6 +58,7 @@ fn the_contract_of_errors_does_not_change_unnoticed() {
     Aborted TURN_RUNNING ["turn", "holder"]
     Aborted STALE_FENCE ["fence", "current"]
     Aborted SEQUENCE_MISMATCH ["expected", "current"]
+    Aborted ETAG_MISMATCH ["expected", "current"]
     FailedPrecondition IN_CONTEXT ["session"]
     ResourceExhausted MESSAGE_TOO_LARGE ["limit", "actual"]
     Unavailable DEPENDENCY_UNAVAILABLE ["dependency"]

@@ -109,11 +109,7 @@ async fn a_turn_is_stored_whole_and_survives_a_restart() {
     };
     assert_eq!(rig.store().append_messages(retry).await.unwrap(), appended);
 
-    let session = rig
-        .store()
-        .get_session(get(S1))
-        .await
-        .unwrap();
+    let session = rig.store().get_session(get(S1)).await.unwrap();
     let session = session.session.unwrap();
     assert_eq!(
         (session.title.as_str(), session.open_turn.as_str(), session.last_seq),

@@ -122,14 +122,24 @@ async fn walk(who: &str, wire: Wire) -> Vec<(&'static str, String)> {
         session: session(),
         fence: 99,
     };
+    let update = pb::UpdateSessionRequest {
+        session: Some(pb::Session {
+            name: session(),
+            title: "On hats".to_owned(),
+            ..Default::default()
+        }),
+        update_mask: Some(prost_types::FieldMask {
+            paths: vec!["title".to_owned()],
+        }),
+        request_id: format!("update by {who}"),
+        ..Default::default()
+    };
     let append = append(S1, 99, 1, vec![said("x")]);
     vec![
         ("Search", outcome(search.search(search_as(who, read)).await)),
         ("Search for zoe", outcome(search.search(other_parent).await)),
-        (
-            "GetSession",
-            outcome(store.get_session(get(S1)).await),
-        ),
+        ("GetSession", outcome(store.get_session(get(S1)).await)),
+        ("UpdateSession", outcome(store.update_session(update).await)),
         ("ListMessages", outcome(store.list_messages(messages).await)),
         ("GetTurn", outcome(store.get_turn(turn).await)),
         ("ListSessions", outcome(store.list_sessions(list).await)),
@@ -191,7 +201,7 @@ async fn every_rpc_answers_every_credential_as_the_table_says() {
         }
     }
     insta::assert_snapshot!(table, @r"
-    nobody: CREDENTIAL_MISSING: Search Search for zoe GetSession ListMessages GetTurn ListSessions CreateSession AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    nobody: CREDENTIAL_MISSING: Search Search for zoe GetSession UpdateSession ListMessages GetTurn ListSessions CreateSession AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
     viewer: ok: Search
     viewer: INVALID_REQUEST(parent): Search for zoe
     member: ok: Search
@@ -216,13 +226,14 @@ async fn every_rpc_answers_every_credential_as_the_table_says() {
     review elsewhere: SESSION_NOT_FOUND: GetSession ListMessages
     review of another: SESSION_NOT_FOUND: Search GetSession ListMessages
     review of another: INVALID_REQUEST(parent): Search for zoe
-    service: ok: GetSession ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    service: ok: GetSession UpdateSession ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
     service: TURN_NOT_FOUND: GetTurn
     service: STALE_FENCE: RenewTurnLease AppendMessages
     service for ann: ok: GetSession ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    service for ann: TURN_RUNNING: UpdateSession
     service for ann: TURN_NOT_FOUND: GetTurn
     service for ann: STALE_FENCE: RenewTurnLease AppendMessages
-    service for blue: SESSION_NOT_FOUND: GetSession ListMessages GetTurn AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages
+    service for blue: SESSION_NOT_FOUND: GetSession UpdateSession ListMessages GetTurn AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages
     service for blue: INVALID_REQUEST(parent): ListSessions CreateSession CheckIntegrity
     service for blue: ok: ListDueReviews AcknowledgeDueReviews ListTeamActivity
     ");
