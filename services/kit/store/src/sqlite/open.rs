@@ -99,7 +99,8 @@ async fn migrate(writer: &mut SqliteConnection, migrator: &'static Migrator) -> 
     if found > known {
         return Err(StoreError::NewerSchema { found, known });
     }
-    migrator.run(writer).await?;
+    // Not `run`: of what that takes, the compiler cannot tell whether it can be sent between threads.
+    migrator.run_direct(None, writer, false).await?;
     Ok(())
 }
 
