@@ -132,28 +132,6 @@ impl SessionStore for RecallSessions {
             Err(error) => return Err(failed(RECALL, OPERATION, error)),
         };
         let session = session_from_pb(answer.session.unwrap_or_default()).map_err(|what| malformed(OPERATION, what))?;
-        // TRANSITION: recall does not answer with turn and messages yet.
-        if !session.last_seq.eq(&0) && answer.messages.is_empty() {
-            let turn = if turn.is_empty() {
-                None
-            } else {
-                self.turn(key, turn).await?
-            };
-            let mut opened = Opened {
-                session,
-                turn,
-                history: Vec::new(),
-            };
-            let mut page_token = String::new();
-            loop {
-                let page = self.messages(key, PAGE, &page_token).await?;
-                opened.history.extend(page.messages);
-                page_token = page.next_page_token;
-                if page_token.is_empty() {
-                    return Ok(Some(opened));
-                }
-            }
-        }
         let turn = answer.turn.map(turn_from_pb).transpose();
         let history = answer
             .messages
@@ -259,21 +237,12 @@ impl SessionStore for RecallSessions {
     }
 
     async fn append(&self, key: &SessionKey, append: Append) -> Result<Appended, Error> {
-        let (mut append, release) = (append.clone(), append.release);
-        // TRANSITION: recall does not take leases with appends yet.
-        if let Some(lease) = append.lease.take() {
-            append.fence = self.acquire_lease(key, &lease.turn, &lease.holder, lease.ttl).await?;
-        }
-        append.release = false;
         let fence = append.fence;
         let answer = self.client.append_messages(append_to_pb(key, append)).await;
-        if release && answer.is_ok() {
-            self.release_lease(key, fence).await?;
-        }
         let answer = answer.map_err(|error| refused(key, "append to a session", fence, error))?;
         Ok(Appended {
             last_seq: answer.last_seq,
-            fence,
+            fence: answer.fence,
         })
     }
 

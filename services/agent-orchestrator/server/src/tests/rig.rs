@@ -124,16 +124,28 @@ impl World {
 
     /// Starts a process on what there is.
     pub(crate) async fn start(&self) -> Process {
-        let config = ModelConfig {
+        self.start_with(&self.model_config()).await
+    }
+
+    pub(crate) async fn start_with(&self, model: &ModelConfig) -> Process {
+        self.start_as("here", model).await
+    }
+
+    /// Starts a process of another installation on the same stores.
+    pub(crate) async fn start_elsewhere(&self) -> Process {
+        self.start_as("elsewhere", &self.model_config()).await
+    }
+
+    pub(crate) fn model_config(&self) -> ModelConfig {
+        ModelConfig {
             base_url: Some(self.model.base_url()),
             name: Some("scripted".to_owned()),
             retry_base_ms: 1,
             ..ModelConfig::default()
-        };
-        self.start_with(&config).await
+        }
     }
 
-    pub(crate) async fn start_with(&self, model: &ModelConfig) -> Process {
+    async fn start_as(&self, holder: &str, model: &ModelConfig) -> Process {
         let clock: Arc<dyn steward_base::Clock> = Arc::new(self.clock.clone());
         let auth = Auth::new(
             self.signer.public_keys(),
@@ -163,7 +175,7 @@ impl World {
             minter,
             tasks: tasks.clone(),
             clock,
-            holder: "here".to_owned(),
+            holder: holder.to_owned(),
             limits: Limits {
                 iterations: self.options.iterations,
                 lease: self.options.lease,

@@ -1,4 +1,5 @@
-//! `InterruptTurn`: stops what runs at its next safe point, or closes what waits.
+//! `InterruptTurn`: stops what runs at its next safe point, or closes what waits. A turn that another process runs can be
+//! stopped there only: its lease refuses everyone else.
 
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::SessionKey;

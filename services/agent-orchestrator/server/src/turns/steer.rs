@@ -1,5 +1,6 @@
 //! Steering: a text that the running turn takes up before its next model call (`T-7`). A stream that ends without a
-//! `steered` event says that the turn ended first and the text was not taken up.
+//! `steered` event says that the turn ended first and the text was not taken up. Only the process that runs a turn can take
+//! a text for it; another one says that the turn is running.
 
 use steward_agent::kernel::Steering;
 use steward_orchestrator_core::Error;
@@ -20,7 +21,7 @@ impl Turns {
         request: String,
         message: &UserMessage,
     ) -> Result<Following, Error> {
-        self.own_session(person, key).await?;
+        let session = self.own_session(person, key).await?;
         if !message.attachments.is_empty() {
             return Err(Error::field("user_message.attachments", "must be empty with `steer`"));
         }
@@ -31,7 +32,11 @@ impl Turns {
             }
             return Ok(follow(live, mark.from, Until::Segment));
         }
-        let none = || Error::NoTurnToSteer { session: key.name() };
+        let none = || match &session.open_turn {
+            // It runs in another process, or did in one that is gone.
+            Some(turn) if session.open_calls.is_empty() => Error::TurnRunning { turn: turn.clone() },
+            _ => Error::NoTurnToSteer { session: key.name() },
+        };
         let live = self.registry().running(key).ok_or_else(none)?;
         let from = live.log().len();
         let mark = Mark {
@@ -42,7 +47,8 @@ impl Turns {
         if live.steer(mark, Steering::new(message.text.clone())) {
             Ok(follow(live, from, Until::Segment))
         } else {
-            Err(none())
+            // It ended while this was read.
+            Err(Error::NoTurnToSteer { session: key.name() })
         }
     }
 }

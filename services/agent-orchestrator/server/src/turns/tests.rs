@@ -4,5 +4,6 @@
 mod attach;
 mod client_tools;
 mod conversation;
+mod faults;
 mod lost;
 mod stopped;

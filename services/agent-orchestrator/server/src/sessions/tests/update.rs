@@ -12,11 +12,8 @@ use crate::tests::rig::{
 
 fn two_models(world: &World) -> ModelConfig {
     ModelConfig {
-        base_url: Some(world.model.base_url()),
-        name: Some("scripted".to_owned()),
         others: vec!["other".to_owned()],
-        retry_base_ms: 1,
-        ..ModelConfig::default()
+        ..world.model_config()
     }
 }
 

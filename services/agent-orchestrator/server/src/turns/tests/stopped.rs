@@ -3,7 +3,7 @@
 use steward_base::ErrorKind;
 use steward_orchestrator_core::session::{Said, SessionStore as _, TurnState};
 use steward_proto::agent::v1 as pb;
-use steward_testkit::{ModelServer, Reply, ScriptedCall};
+use steward_testkit::{ModelServer, PATIENCE, Reply, ScriptedCall, wait_for};
 
 use crate::tests::rig::{Item, Options, World, completed, key, next, run, says, session};
 
@@ -169,4 +169,47 @@ async fn a_steering_text_is_taken_up_before_the_next_model_call() {
     );
     let history = world.store.history(&key(&session));
     assert_eq!(history[3].body.text, "In French please", "said and sent are kept apart");
+}
+
+#[tokio::test]
+async fn only_the_process_that_runs_a_turn_can_stop_or_steer_it() {
+    let world = World::new(
+        ModelServer::with_replies([Reply::text("Never said.").hang_after(0), Reply::text("Said.")]).await,
+        Options::default(),
+    );
+    let process = world.start().await;
+    let client = world.client(&process, "ann");
+    let name = session(&client).await;
+    let stream = client.agent.run_turn(says(&name, "t1", "Hi")).await.unwrap();
+    world.model.wait_for_requests(1).await;
+
+    let other = world.start_elsewhere().await;
+    let there = world.client(&other, "ann");
+    let stop = pb::InterruptTurnRequest { session: name.clone() };
+    let refused = there.agent.interrupt_turn(stop).await.unwrap_err();
+    assert_eq!((refused.kind, refused.reason), (ErrorKind::Conflict, "TURN_RUNNING"));
+    let steer = pb::RunTurnRequest {
+        steer: true,
+        ..says(&name, "s1", "In French please")
+    };
+    let refused = run(&there, steer).await.unwrap_err();
+    assert_eq!((refused.kind, refused.reason), (ErrorKind::Conflict, "TURN_RUNNING"));
+    let message = run(&there, says(&name, "t2", "And?")).await.unwrap_err();
+    assert_eq!(message.reason, "TURN_RUNNING");
+
+    assert_eq!(interrupt(&client, &name).await, "t1");
+    drop(stream);
+    wait_for("the turn to end", PATIENCE, || async {
+        world
+            .store
+            .session(&key(&name))
+            .await
+            .unwrap()
+            .unwrap()
+            .open_turn
+            .is_none()
+    })
+    .await;
+    let next = run(&there, says(&name, "t2", "And?")).await.unwrap();
+    assert_eq!(completed(&next).text, "Said.");
 }
