@@ -29,6 +29,8 @@ use steward_base::{Caller, Clock};
 
 use policy::{Builtin, Policy};
 
+use crate::audit::AuditSink;
+
 /// Everything a server needs to decide on a call. All services of one process share one.
 #[derive(Debug)]
 pub struct Auth {
@@ -36,6 +38,7 @@ pub struct Auth {
     revocations: Arc<Revocations>,
     open_health: bool,
     open_reflection: bool,
+    audit: Option<Arc<dyn AuditSink>>,
 }
 
 impl Auth {
@@ -46,6 +49,7 @@ impl Auth {
             revocations: Arc::new(revocations),
             open_health: true,
             open_reflection: true,
+            audit: None,
         }
     }
 
@@ -70,6 +74,17 @@ impl Auth {
     pub fn with_open_reflection(mut self, open: bool) -> Self {
         self.open_reflection = open;
         self
+    }
+
+    /// Where writes and denied calls are recorded (`A-5`). Without it they are not.
+    #[must_use]
+    pub fn with_audit(mut self, sink: Arc<dyn AuditSink>) -> Self {
+        self.audit = Some(sink);
+        self
+    }
+
+    pub(crate) fn audit(&self) -> Option<&Arc<dyn AuditSink>> {
+        self.audit.as_ref()
     }
 
     /// What is revoked, to look at or to replace.

@@ -1,16 +1,19 @@
-//! The outermost layer of every server, in one place because the order matters: span and request id, then the
-//! credential, then the deadline, then the handler, with panics caught around it.
+//! The outermost layer of every server, in one place because the order matters: credential, span and request id, then the
+//! decision on access, then a place in the audit log, then the handler, under the deadline and with panics caught around
+//! it.
 //!
 //! When the process stops, calls that run are finished, and so are streams that do something. A stream that only shows
 //! something (`NO_SIDE_EFFECTS` in the contract: the `Watch…` methods, and health and reflection) may have no end, so it is
 //! ended with UNAVAILABLE once nothing more is ready in it; its client watches on elsewhere, or later, from its last
 //! cursor.
 
+mod audit;
 mod body;
 mod call;
 mod error;
 mod metrics;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -24,7 +27,8 @@ use futures::FutureExt as _;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use opentelemetry::propagation::Extractor;
-use steward_base::IdGen;
+use steward_base::names::TeamId;
+use steward_base::{Caller, IdGen};
 use steward_client::ambient::{self, Ambient, REQUEST_ID_HEADER};
 use steward_client::{WireRequest, WireResponse, parse_timeout};
 use steward_proto::methods::{self, Idempotency};
@@ -37,16 +41,23 @@ use tower::{Service, ServiceExt as _};
 use tracing::Instrument as _;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
+use self::audit::Audit;
 use self::body::EdgeBody;
-use self::call::Call;
+use self::call::{Call, service_behind};
 use self::error::EdgeError;
 use self::metrics::{CallMetrics, method_name};
-use crate::auth::{Auth, policy};
+use crate::audit::Peer;
+use crate::auth::{AccessError, Auth, policy};
 use crate::handler::Credential;
 use crate::status::status;
 
+pub use self::metrics::word as code_name;
+
 /// A server as the in-process client sees it: what is mounted on a port, boxed.
 pub type LocalService = BoxCloneSyncService<WireRequest, WireResponse, Infallible>;
+
+/// Who calls, as far as a credential says.
+type Identified = Result<Option<Arc<Caller>>, AccessError>;
 
 /// Which service of ours a gRPC service belongs to: `steward.memory.v1.MemoryService` to `memory-service`.
 #[derive(Debug, Clone)]
@@ -100,11 +111,21 @@ impl Edge {
         }
     }
 
-    async fn handle(self, request: WireRequest) -> WireResponse {
-        let mut call = self.begin(&request);
+    async fn handle(self, mut request: WireRequest) -> WireResponse {
+        let given = request.headers().get_all(AUTHORIZATION);
+        let identified = self.auth.identify(given.iter().map(HeaderValue::as_bytes));
+        request.headers_mut().remove(AUTHORIZATION);
+        // Also when the call is denied below: that is when one wants to know.
+        let caller = identified.as_ref().ok().and_then(Option::as_ref).map(Arc::clone);
+        let mut call = self.begin(&request, caller.as_ref());
         let stopping = only_shows(&call.path).then(|| self.stopping.clone());
+        if let Some(sink) = self.auth.audit() {
+            let mut audit = Audit::new(Arc::clone(sink), caller, Peer::of(request.extensions()));
+            request = audit.watch(request);
+            call.audit = Some(audit);
+        }
         let (ambient, span) = (call.ambient.clone(), call.span.clone());
-        let answered = ambient::scope(ambient, self.answer(&mut call, request)).instrument(span);
+        let answered = ambient::scope(ambient, self.answer(&mut call, request, identified)).instrument(span);
         let response = answered.await;
         if let Some(status) = Status::from_header_map(response.headers()) {
             call.end_with(&status);
@@ -121,7 +142,8 @@ impl Edge {
         http::Response::from_parts(parts, tonic::body::Body::new(EdgeBody::new(body, call, stopping)))
     }
 
-    fn begin(&self, request: &WireRequest) -> Call {
+    /// The span has all that is known from the beginning: what is added later costs more.
+    fn begin(&self, request: &WireRequest, caller: Option<&Arc<Caller>>) -> Call {
         let path = request.uri().path().to_owned();
         let id: Arc<str> = given_id(request.headers()).unwrap_or_else(|| self.ids.new_id()).into();
         let deadline = parse_timeout(request.headers()).and_then(|timeout| {
@@ -130,6 +152,8 @@ impl Edge {
             Instant::now().checked_add(timeout.saturating_sub(margin))
         });
         let name = method_name(&path);
+        let service = self.owners.of(&path);
+        let asking = caller.map(|caller| service_behind(&caller.identity));
         let span = tracing::info_span!(
             "rpc",
             otel.name = name,
@@ -139,11 +163,11 @@ impl Edge {
             rpc.grpc.status_code = tracing::field::Empty,
             otel.status_code = tracing::field::Empty,
             error.reason = tracing::field::Empty,
-            service = self.owners.of(&path),
-            caller.service = tracing::field::Empty,
+            service = service,
+            caller.service = asking.as_deref(),
             request.id = &*id,
-            caller.team = tracing::field::Empty,
-            caller.token = tracing::field::Empty,
+            caller.team = caller.and_then(|caller| caller.team.as_ref()).map(TeamId::as_str),
+            caller.token = caller.map(|caller| caller.token_id.as_str()),
         );
         let parent = opentelemetry::global::get_text_map_propagator(|propagator| {
             propagator.extract(&Headers(request.headers()))
@@ -154,45 +178,44 @@ impl Edge {
             deadline,
             request_id: Some(id),
         };
-        let service = self.owners.of(&path);
-        Call::new(
-            path.clone(),
-            domain(&path),
-            service,
-            ambient,
-            span,
-            self.metrics.clone(),
-        )
+        let asking = asking.unwrap_or(Cow::Borrowed("client"));
+        Call::new(path, name, service, asking, ambient, span, self.metrics.clone())
     }
 
-    async fn answer(self, call: &mut Call, mut request: WireRequest) -> WireResponse {
-        let given = request.headers().get_all(AUTHORIZATION);
-        let identified = self.auth.identify(given.iter().map(HeaderValue::as_bytes));
-        request.headers_mut().remove(AUTHORIZATION);
-        // Also when the call is denied below: that is when one wants to know.
-        if let Ok(Some(caller)) = &identified {
-            call.identify(caller);
-        }
+    async fn answer(self, call: &mut Call, mut request: WireRequest, identified: Identified) -> WireResponse {
         match self.auth.decide(&call.path, identified) {
             Ok(Some(caller)) => {
                 request.extensions_mut().insert(Credential::new(caller));
             }
             Ok(None) => {}
-            Err(refused) => return status(&refused, &call.domain).into_http(),
+            Err(refused) => return status(&refused, &call.domain()).into_http(),
         }
-        let routed = self.routes.oneshot(request);
+        let deadline = call.ambient.deadline;
+        let path = call.path.clone();
+        let audit = call.audit.as_mut();
+        let routed = async {
+            if let Some(audit) = audit
+                && !audit.has_place(&path).await
+            {
+                return Err(EdgeError::NotRecorded);
+            }
+            match self.routes.oneshot(request).await {
+                Ok(response) => Ok(response),
+                Err(never) => match never {},
+            }
+        };
         let guarded = AssertUnwindSafe(routed).catch_unwind();
-        let outcome = match call.ambient.deadline {
+        let outcome = match deadline {
             Some(deadline) => tokio::time::timeout_at(deadline, guarded).await,
             None => Ok(guarded.await),
         };
         let error = match outcome {
             Ok(Ok(Ok(response))) => return response,
-            Ok(Ok(Err(never))) => match never {},
+            Ok(Ok(Err(error))) => error,
             Ok(Err(panic)) => EdgeError::panicked(&*panic),
             Err(_) => EdgeError::DeadlineExceeded,
         };
-        status(&error, &call.domain).into_http()
+        status(&error, &call.domain()).into_http()
     }
 }
 
@@ -218,15 +241,6 @@ fn given_id(headers: &HeaderMap) -> Option<String> {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/'));
     (harmless && (1..=128).contains(&text.len())).then(|| text.to_owned())
-}
-
-/// The error domain of a method: `memory.steward.dev` for `/steward.memory.v1.…`.
-fn domain(path: &str) -> String {
-    let package = path
-        .trim_start_matches('/')
-        .strip_prefix("steward.")
-        .and_then(|rest| rest.split('.').next());
-    package.map_or_else(|| "steward.dev".to_owned(), |package| format!("{package}.steward.dev"))
 }
 
 /// Whether a call to `path` only shows something, as far as its stream goes.

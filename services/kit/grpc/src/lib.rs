@@ -15,14 +15,16 @@
 //! `caller.service` as well.
 #![warn(missing_docs)]
 
+mod audit;
 pub mod auth;
 mod edge;
 mod handler;
 mod server;
 mod status;
 
+pub use audit::{AuditPlace, AuditRecord, AuditSink};
 pub use auth::{AccessError, Auth, AuthConfig, Claims, PublicKeys, Revocations, TokenKind, TokenSigner, TokenVerifier};
-pub use edge::LocalService;
+pub use edge::{LocalService, code_name};
 pub use handler::{Credential, caller, request_hash, team_of};
 pub use server::{Background, Built, BuiltBuilder, Listener, Serving, serve};
 pub use status::{code, status};

@@ -66,7 +66,7 @@ impl EdgeBody {
 }
 
 fn status_of(error: &EdgeError, call: &Call) -> Status {
-    ambient::sync_scope(call.ambient.clone(), || status(error, &call.domain))
+    ambient::sync_scope(call.ambient.clone(), || status(error, &call.domain()))
 }
 
 impl http_body::Body for EdgeBody {

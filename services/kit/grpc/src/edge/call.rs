@@ -2,21 +2,22 @@
 
 use std::borrow::Cow;
 
-use steward_base::{Caller, Identity};
+use steward_base::Identity;
 use steward_client::ambient::Ambient;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 use tracing::Span;
 
-use super::metrics::{CallMetrics, NO_METHOD, method_name};
+use super::audit::Audit;
+use super::metrics::{CallMetrics, NO_METHOD};
 use crate::auth::claims::{ORCHESTRATOR, WORKER};
 
 /// What one call carries with it.
 pub(super) struct Call {
     pub(super) path: String,
-    /// Domain of its errors.
-    pub(super) domain: String,
+    /// The same for names of spans and metrics.
+    method: &'static str,
     /// The service of ours that answers.
     pub(super) service: &'static str,
     /// The service of ours that asks, or `client`.
@@ -24,6 +25,8 @@ pub(super) struct Call {
     pub(super) ambient: Ambient,
     pub(super) span: Span,
     metrics: CallMetrics,
+    /// Where the process keeps an audit log.
+    pub(super) audit: Option<Audit>,
     begun: Instant,
     ended: bool,
 }
@@ -31,33 +34,35 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn new(
         path: String,
-        domain: String,
+        method: &'static str,
         service: &'static str,
+        caller: Cow<'static, str>,
         ambient: Ambient,
         span: Span,
         metrics: CallMetrics,
     ) -> Self {
         Self {
             path,
-            domain,
+            method,
             service,
-            caller: Cow::Borrowed("client"),
+            caller,
             ambient,
             span,
             metrics,
+            audit: None,
             begun: Instant::now(),
             ended: false,
         }
     }
 
-    /// Notes who calls, as the credential proves.
-    pub(super) fn identify(&mut self, caller: &Caller) {
-        self.caller = service_behind(&caller.identity);
-        self.span.record("caller.service", &*self.caller);
-        self.span.record("caller.token", &*caller.token_id);
-        if let Some(team) = &caller.team {
-            self.span.record("caller.team", team.as_str());
-        }
+    /// The domain of its errors: `memory.steward.dev` for `/steward.memory.v1.…`.
+    pub(super) fn domain(&self) -> String {
+        let package = self
+            .path
+            .trim_start_matches('/')
+            .strip_prefix("steward.")
+            .and_then(|rest| rest.split('.').next());
+        package.map_or_else(|| "steward.dev".to_owned(), |package| format!("{package}.steward.dev"))
     }
 
     /// Notes how the call ended, with the reason that the status names.
@@ -79,11 +84,15 @@ impl Call {
         if is_our_fault(code) {
             self.span.record("otel.status_code", "ERROR");
         }
-        let method = method_name(&self.path);
+        let method = self.method;
         if let Some(reason) = reason {
             self.span.record("error.reason", reason);
         }
         self.metrics.ended(method, code, reason, took);
+        if let Some(audit) = self.audit.take() {
+            let id = self.ambient.request_id.clone().unwrap_or_default();
+            audit.end(self.service, method, &self.path, id, code, reason);
+        }
         tracing::debug!(
             target: "steward::rpc",
             parent: &self.span,
@@ -120,7 +129,7 @@ const fn is_our_fault(code: Code) -> bool {
 
 /// The service of ours behind a credential. A turn's credential never leaves the service that signs it, a job's never the
 /// worker that it was signed for.
-fn service_behind(identity: &Identity) -> Cow<'static, str> {
+pub(super) fn service_behind(identity: &Identity) -> Cow<'static, str> {
     match identity {
         Identity::User => Cow::Borrowed("client"),
         Identity::Turn { .. } => Cow::Borrowed(ORCHESTRATOR),

@@ -13,6 +13,9 @@ pub(super) enum EdgeError {
     /// The process ends, and with it a stream that only shows something.
     #[error("{service} is stopping")]
     Stopping { service: &'static str },
+    /// The audit log takes no records at present, and nothing is done that it could not record.
+    #[error("the audit log takes no records at present")]
+    NotRecorded,
     /// A bug. The process goes on, this call does not.
     #[error("the handler panicked: {text}")]
     Panicked { text: String },
@@ -30,7 +33,7 @@ impl Fault for EdgeError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::DeadlineExceeded => ErrorKind::Timeout,
-            Self::Stopping { .. } => ErrorKind::Unavailable,
+            Self::Stopping { .. } | Self::NotRecorded => ErrorKind::Unavailable,
             Self::Panicked { .. } => ErrorKind::Internal,
         }
     }
@@ -38,7 +41,7 @@ impl Fault for EdgeError {
     fn reason(&self) -> &'static str {
         match self {
             Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
-            Self::Stopping { .. } => "DEPENDENCY_UNAVAILABLE",
+            Self::Stopping { .. } | Self::NotRecorded => "DEPENDENCY_UNAVAILABLE",
             Self::Panicked { .. } => "INTERNAL",
         }
     }
@@ -46,6 +49,7 @@ impl Fault for EdgeError {
     fn metadata(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Stopping { service } => vec![("dependency", (*service).to_owned())],
+            Self::NotRecorded => vec![("dependency", "audit log".to_owned())],
             Self::DeadlineExceeded | Self::Panicked { .. } => Vec::new(),
         }
     }

@@ -44,29 +44,34 @@ impl CallMetrics {
     }
 
     /// `reason` is that of the error contract, a closed list.
-    pub(super) fn ended(&self, method: &str, code: Code, reason: Option<&str>, took: Duration) {
-        let mut attributes = vec![
-            KeyValue::new("rpc.system.name", "grpc"),
-            KeyValue::new("rpc.method", method.to_owned()),
-            KeyValue::new("rpc.response.status_code", word(code)),
-        ];
-        if code != Code::Ok {
-            attributes.push(KeyValue::new("error.type", reason.unwrap_or(word(code)).to_owned()));
+    pub(super) fn ended(&self, method: &'static str, code: Code, reason: Option<&str>, took: Duration) {
+        let common = || {
+            [
+                KeyValue::new("rpc.system.name", "grpc"),
+                KeyValue::new("rpc.method", method),
+                KeyValue::new("rpc.response.status_code", word(code)),
+            ]
+        };
+        if code == Code::Ok {
+            self.duration.record(took.as_secs_f64(), &common());
+            return;
         }
-        self.duration.record(took.as_secs_f64(), &attributes);
+        let [system, method, status] = common();
+        let error = KeyValue::new("error.type", reason.unwrap_or(word(code)).to_owned());
+        self.duration
+            .record(took.as_secs_f64(), &[system, method, status, error]);
     }
 }
 
 /// `steward.memory.v1.MemoryService/Apply` for the path of a method that exists.
-pub(super) fn method_name(path: &str) -> &str {
-    if methods::find(path).is_some() || BUILTIN.contains(&path) {
-        path.trim_start_matches('/')
-    } else {
-        NO_METHOD
-    }
+pub(super) fn method_name(path: &str) -> &'static str {
+    let builtin = || BUILTIN.into_iter().find(|known| *known == path);
+    let known = methods::find(path).map(|method| method.path).or_else(builtin);
+    known.map_or(NO_METHOD, |path| path.trim_start_matches('/'))
 }
 
-const fn word(code: Code) -> &'static str {
+/// The name of a status code in the contract, for example `PERMISSION_DENIED`.
+pub const fn word(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
         Code::Cancelled => "CANCELLED",
