@@ -247,7 +247,7 @@ impl Person {
         let request = skill::ViewSkillRequest {
             parent: self.user.clone(),
             skill: name.to_owned(),
-            path: String::new(),
+            ..skill::ViewSkillRequest::default()
         };
         self.client.skills.view_skill(request).await
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use steward_client::{
-    AccessClient, AgentClient, Client, Credentials, CuratorClient, ErrorOrigin, MemoryClient, ModelClient,
-    RecallClient, ReviewClient, SessionClient, SessionStoreClient, SkillClient, Wire,
+    AccessClient, AgentClient, Client, Credentials, CuratorClient, ErrorOrigin, ExchangeClient, LibraryClient,
+    MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient, SessionStoreClient, SkillClient, Wire,
 };
 use steward_proto::access::v1::WhoAmIRequest;
 
@@ -147,6 +147,8 @@ impl Connection {
             recall: RecallClient::new(wire("recall")),
             store: SessionStoreClient::new(wire("recall")),
             skills: SkillClient::new(wire("skill")),
+            exchange: ExchangeClient::new(wire("skill")),
+            library: LibraryClient::new(wire("skill")),
         })
     }
 

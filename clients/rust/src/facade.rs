@@ -171,6 +171,19 @@ facade! {
         create_snapshot(CreateSnapshotRequest) -> CreateSnapshotResponse;
         apply_transitions(ApplyTransitionsRequest) -> ApplyTransitionsResponse;
         rollback_run(RollbackRunRequest) -> RollbackRunResponse;
+        list_snapshots(ListSnapshotsRequest) -> ListSnapshotsResponse;
+        restore_snapshot(RestoreSnapshotRequest) -> RestoreSnapshotResponse;
+        set_references(SetReferencesRequest) -> SetReferencesResponse;
+    }
+}
+
+facade! {
+    /// `steward.skill.v1.ExchangeService`: skills as files, in and out.
+    ExchangeClient = skill::exchange_service_client::ExchangeServiceClient {
+        check_skill(CheckSkillRequest) -> CheckSkillResponse;
+        import_skill(ImportSkillRequest) -> ImportSkillResponse;
+        export_skill(ExportSkillRequest) -> ExportSkillResponse;
+        install_skill(InstallSkillRequest) -> InstallSkillResponse;
     }
 }
 
@@ -228,6 +241,8 @@ facade! {
         purge_skill(PurgeSkillRequest) -> PurgeSkillResponse;
         pin_skill(PinSkillRequest) -> PinSkillResponse;
         get_index(GetIndexRequest) -> GetIndexResponse;
+        hide_skill(HideSkillRequest) -> HideSkillResponse;
+        blame_file(BlameFileRequest) -> BlameFileResponse;
         list_revisions(ListRevisionsRequest) -> ListRevisionsResponse;
         diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
         restore_revision(RestoreRevisionRequest) -> RestoreRevisionResponse;
@@ -257,6 +272,10 @@ pub struct Client {
     pub store: SessionStoreClient,
     /// Skills.
     pub skills: SkillClient,
+    /// Skills as files.
+    pub exchange: ExchangeClient,
+    /// A team's library as a whole.
+    pub library: LibraryClient,
 }
 
 impl Client {
@@ -272,7 +291,9 @@ impl Client {
             memory: MemoryClient::new(wire.clone()),
             recall: RecallClient::new(wire.clone()),
             store: SessionStoreClient::new(wire.clone()),
-            skills: SkillClient::new(wire),
+            skills: SkillClient::new(wire.clone()),
+            exchange: ExchangeClient::new(wire.clone()),
+            library: LibraryClient::new(wire),
         }
     }
 }

@@ -48,6 +48,8 @@ pub enum ErrorReason {
     RoleRequired = 19,
     /// NOT_FOUND. No snapshot of this run: it was never taken, or dropped for newer ones. Metadata: `snapshot`.
     SnapshotNotFound = 20,
+    /// FAILED_PRECONDITION. Both sides changed the same lines; nothing was changed. Metadata: `skill`, `paths`.
+    MergeConflict = 21,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -77,6 +79,7 @@ impl ErrorReason {
             Self::RecordDamaged => "ERROR_REASON_RECORD_DAMAGED",
             Self::RoleRequired => "ERROR_REASON_ROLE_REQUIRED",
             Self::SnapshotNotFound => "ERROR_REASON_SNAPSHOT_NOT_FOUND",
+            Self::MergeConflict => "ERROR_REASON_MERGE_CONFLICT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -103,8 +106,1231 @@ impl ErrorReason {
             "ERROR_REASON_RECORD_DAMAGED" => Some(Self::RecordDamaged),
             "ERROR_REASON_ROLE_REQUIRED" => Some(Self::RoleRequired),
             "ERROR_REASON_SNAPSHOT_NOT_FOUND" => Some(Self::SnapshotNotFound),
+            "ERROR_REASON_MERGE_CONFLICT" => Some(Self::MergeConflict),
             _ => None,
         }
+    }
+}
+/// Written know-how for a kind of work: a folder with SKILL.md and optional support files.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Skill {
+    /// `teams/{team}/users/{user}/skills/{skill}`, `teams/{team}/skills/{skill}`, `externals/skills/{skill}`,
+    /// `hub/skills/{skill}` or `builtins/skills/{skill}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Scope.
+    #[prost(enumeration = "SkillScope", tag = "2")]
+    pub scope: i32,
+    /// Category path, for example `ops/backup`; may be empty.
+    #[prost(string, tag = "3")]
+    pub category: ::prost::alloc::string::String,
+    /// One line that says what it is for.
+    #[prost(string, tag = "4")]
+    pub description: ::prost::alloc::string::String,
+    /// How it came to be.
+    #[prost(enumeration = "SkillProvenance", tag = "5")]
+    pub provenance: i32,
+    /// State.
+    #[prost(enumeration = "SkillState", tag = "6")]
+    pub state: i32,
+    /// Whether it may be deleted, aged or changed by automatic processes.
+    #[prost(bool, tag = "7")]
+    pub pinned: bool,
+    /// Present revision: 64 hexadecimal characters.
+    #[prost(string, tag = "8")]
+    pub revision: ::prost::alloc::string::String,
+    /// Use.
+    #[prost(message, optional, tag = "9")]
+    pub r#use: ::core::option::Option<SkillUse>,
+    /// Why the skill cannot be used; empty when it can. A broken skill is listed apart and not in the index.
+    #[prost(string, tag = "10")]
+    pub broken_reason: ::prost::alloc::string::String,
+    /// When it was created.
+    #[prost(message, optional, tag = "11")]
+    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it last changed.
+    #[prost(message, optional, tag = "12")]
+    pub update_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it was archived; absent while it is not.
+    #[prost(message, optional, tag = "13")]
+    pub archive_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Warning about its text, for example a description that the guard neutralised; may be empty.
+    #[prost(string, tag = "14")]
+    pub warning: ::prost::alloc::string::String,
+    /// Full name as a model writes it, for example `team/ops/rollout`.
+    #[prost(string, tag = "15")]
+    pub full_name: ::prost::alloc::string::String,
+    /// Whether Steward itself needs it: never set aside.
+    #[prost(bool, tag = "16")]
+    pub protected: bool,
+    /// Environment variables that it says it needs; those that it can do without are not among them.
+    #[prost(string, repeated, tag = "17")]
+    pub required_variables: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether only a person opens it, by its slash command: it is listed, and not in the index.
+    #[prost(bool, tag = "18")]
+    pub manual_only: bool,
+    /// Whether the user or the team does not want it to be offered. Set in lists only.
+    #[prost(bool, tag = "19")]
+    pub hidden: bool,
+}
+impl ::prost::Name for Skill {
+    const NAME: &'static str = "Skill";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.Skill".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.Skill".into()
+    }
+}
+/// How a skill is used. Views by reviews and curations are counted apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SkillUse {
+    /// Views in the foreground, by schedules and by delegates.
+    #[prost(uint64, tag = "1")]
+    pub view_count: u64,
+    /// Uses: the same as views, plus preloads.
+    #[prost(uint64, tag = "2")]
+    pub use_count: u64,
+    /// Patches.
+    #[prost(uint64, tag = "3")]
+    pub patch_count: u64,
+    /// Views by reviews and curations.
+    #[prost(uint64, tag = "4")]
+    pub automatic_view_count: u64,
+    /// Last use; absent if never.
+    #[prost(message, optional, tag = "5")]
+    pub last_use_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for SkillUse {
+    const NAME: &'static str = "SkillUse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillUse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillUse".into()
+    }
+}
+/// A file of a skill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SkillFile {
+    /// Path inside the skill, with slashes.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// Size in bytes.
+    #[prost(uint64, tag = "2")]
+    pub size_bytes: u64,
+    /// SHA-256 of the content, hexadecimal.
+    #[prost(string, tag = "3")]
+    pub sha256: ::prost::alloc::string::String,
+}
+impl ::prost::Name for SkillFile {
+    const NAME: &'static str = "SkillFile";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillFile".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillFile".into()
+    }
+}
+/// A file with its bytes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SkillContent {
+    /// Path inside the skill, with slashes.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// The bytes.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub content: ::prost::bytes::Bytes,
+}
+impl ::prost::Name for SkillContent {
+    const NAME: &'static str = "SkillContent";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillContent".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillContent".into()
+    }
+}
+/// How well a skill follows the Agent Skills specification, and what else was noticed. A report decides nothing.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConformanceReport {
+    /// Whether the strict rules of the specification are met: no finding is an error.
+    #[prost(bool, tag = "1")]
+    pub conforms: bool,
+    /// Dialects whose fields were found and understood: `hermes`, `openclaw`, `claude`, `codex`, `gh`.
+    #[prost(string, repeated, tag = "2")]
+    pub dialects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What was found, by path and line.
+    #[prost(message, repeated, tag = "3")]
+    pub findings: ::prost::alloc::vec::Vec<ConformanceFinding>,
+}
+impl ::prost::Name for ConformanceReport {
+    const NAME: &'static str = "ConformanceReport";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ConformanceReport".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ConformanceReport".into()
+    }
+}
+/// A place where a skill departs from the specification or from advice.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConformanceFinding {
+    /// Stable id of the rule, for example `name-folder`.
+    #[prost(string, tag = "1")]
+    pub rule: ::prost::alloc::string::String,
+    /// How much it weighs.
+    #[prost(enumeration = "conformance_finding::Severity", tag = "2")]
+    pub severity: i32,
+    /// File.
+    #[prost(string, tag = "3")]
+    pub path: ::prost::alloc::string::String,
+    /// Line from 1; 0 for the whole file.
+    #[prost(uint32, tag = "4")]
+    pub line: u32,
+    /// What is wrong, in a sentence.
+    #[prost(string, tag = "5")]
+    pub message: ::prost::alloc::string::String,
+}
+/// Nested message and enum types in `ConformanceFinding`.
+pub mod conformance_finding {
+    /// How much it weighs.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Severity {
+        /// Not given.
+        Unspecified = 0,
+        /// The specification's validator refuses it.
+        Error = 1,
+        /// Advice is not followed, or something is read differently elsewhere.
+        Warning = 2,
+    }
+    impl Severity {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "SEVERITY_UNSPECIFIED",
+                Self::Error => "SEVERITY_ERROR",
+                Self::Warning => "SEVERITY_WARNING",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "SEVERITY_UNSPECIFIED" => Some(Self::Unspecified),
+                "SEVERITY_ERROR" => Some(Self::Error),
+                "SEVERITY_WARNING" => Some(Self::Warning),
+                _ => None,
+            }
+        }
+    }
+}
+impl ::prost::Name for ConformanceFinding {
+    const NAME: &'static str = "ConformanceFinding";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ConformanceFinding".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ConformanceFinding".into()
+    }
+}
+/// An environment variable of which a skill speaks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SkillVariable {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What to ask a person for; may be empty.
+    #[prost(string, tag = "2")]
+    pub prompt: ::prost::alloc::string::String,
+    /// Where to get it: a text or an address; may be empty. Untrusted.
+    #[prost(string, tag = "3")]
+    pub help: ::prost::alloc::string::String,
+    /// Whether the skill works without it.
+    #[prost(bool, tag = "4")]
+    pub optional: bool,
+    /// Whether the team keeps a value for it.
+    #[prost(bool, tag = "5")]
+    pub set_by_team: bool,
+}
+impl ::prost::Name for SkillVariable {
+    const NAME: &'static str = "SkillVariable";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillVariable".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillVariable".into()
+    }
+}
+/// An immutable state of a skill.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SkillRevision {
+    /// 64 hexadecimal characters: SHA-256 of the manifest.
+    #[prost(string, tag = "1")]
+    pub revision: ::prost::alloc::string::String,
+    /// Revision before it; empty for the first.
+    #[prost(string, tag = "2")]
+    pub parent_revision: ::prost::alloc::string::String,
+    /// Files.
+    #[prost(message, repeated, tag = "3")]
+    pub files: ::prost::alloc::vec::Vec<SkillFile>,
+    /// What was done: create, import, install, edit, patch, write_file, remove_file, delete, archive, restore,
+    /// restore_revision.
+    #[prost(string, tag = "4")]
+    pub action: ::prost::alloc::string::String,
+    /// Person on whose behalf, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "5")]
+    pub author: ::prost::alloc::string::String,
+    /// Kind of activity, from the writer's credential.
+    #[prost(enumeration = "super::super::common::v1::Origin", tag = "6")]
+    pub origin: i32,
+    /// Session, `teams/{team}/sessions/{session}`; may be empty.
+    #[prost(string, tag = "7")]
+    pub session: ::prost::alloc::string::String,
+    /// Job, for automatic writers; else empty.
+    #[prost(string, tag = "8")]
+    pub job: ::prost::alloc::string::String,
+    /// What it rests on; absent for people's own writes.
+    #[prost(message, optional, tag = "9")]
+    pub evidence: ::core::option::Option<super::super::common::v1::Evidence>,
+    /// Why, in the writer's words; may be empty.
+    #[prost(string, tag = "10")]
+    pub reason: ::prost::alloc::string::String,
+    /// When it was written.
+    #[prost(message, optional, tag = "11")]
+    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for SkillRevision {
+    const NAME: &'static str = "SkillRevision";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillRevision".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillRevision".into()
+    }
+}
+/// Whose skill it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SkillScope {
+    /// Not given.
+    Unspecified = 0,
+    /// A person's own; seen by that person alone.
+    User = 1,
+    /// The team's; read by all members, written by maintainers.
+    Team = 2,
+    /// Shipped with Steward; the same for everyone.
+    Builtin = 3,
+    /// In a read-only folder of the installation; read by everyone it is meant for, written by nobody here.
+    External = 4,
+    /// Installed from a hub for the team; written by the hub, and by maintainers as far as the gates let them.
+    Hub = 5,
+}
+impl SkillScope {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SKILL_SCOPE_UNSPECIFIED",
+            Self::User => "SKILL_SCOPE_USER",
+            Self::Team => "SKILL_SCOPE_TEAM",
+            Self::Builtin => "SKILL_SCOPE_BUILTIN",
+            Self::External => "SKILL_SCOPE_EXTERNAL",
+            Self::Hub => "SKILL_SCOPE_HUB",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SKILL_SCOPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SKILL_SCOPE_USER" => Some(Self::User),
+            "SKILL_SCOPE_TEAM" => Some(Self::Team),
+            "SKILL_SCOPE_BUILTIN" => Some(Self::Builtin),
+            "SKILL_SCOPE_EXTERNAL" => Some(Self::External),
+            "SKILL_SCOPE_HUB" => Some(Self::Hub),
+            _ => None,
+        }
+    }
+}
+/// How a skill came to be. Decides which automatic process may ever change it; set by the registry from the creator's
+/// credential only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SkillProvenance {
+    /// Unreadable or not given: nothing automatic may touch it.
+    Unspecified = 0,
+    /// A person made it, or the agent while a person was present.
+    User = 1,
+    /// A review or a curation made it.
+    Agent = 2,
+    /// Installed from a hub.
+    Hub = 3,
+    /// Shipped with Steward.
+    Builtin = 4,
+    /// From a read-only folder outside.
+    External = 5,
+    /// Imported from files by a person.
+    Import = 6,
+}
+impl SkillProvenance {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SKILL_PROVENANCE_UNSPECIFIED",
+            Self::User => "SKILL_PROVENANCE_USER",
+            Self::Agent => "SKILL_PROVENANCE_AGENT",
+            Self::Hub => "SKILL_PROVENANCE_HUB",
+            Self::Builtin => "SKILL_PROVENANCE_BUILTIN",
+            Self::External => "SKILL_PROVENANCE_EXTERNAL",
+            Self::Import => "SKILL_PROVENANCE_IMPORT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SKILL_PROVENANCE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SKILL_PROVENANCE_USER" => Some(Self::User),
+            "SKILL_PROVENANCE_AGENT" => Some(Self::Agent),
+            "SKILL_PROVENANCE_HUB" => Some(Self::Hub),
+            "SKILL_PROVENANCE_BUILTIN" => Some(Self::Builtin),
+            "SKILL_PROVENANCE_EXTERNAL" => Some(Self::External),
+            "SKILL_PROVENANCE_IMPORT" => Some(Self::Import),
+            _ => None,
+        }
+    }
+}
+/// Life of a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SkillState {
+    /// Not given.
+    Unspecified = 0,
+    /// Listed and used.
+    Active = 1,
+    /// Listed; not used for a while.
+    Stale = 2,
+    /// Not listed; can be restored.
+    Archived = 3,
+}
+impl SkillState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SKILL_STATE_UNSPECIFIED",
+            Self::Active => "SKILL_STATE_ACTIVE",
+            Self::Stale => "SKILL_STATE_STALE",
+            Self::Archived => "SKILL_STATE_ARCHIVED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SKILL_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SKILL_STATE_ACTIVE" => Some(Self::Active),
+            "SKILL_STATE_STALE" => Some(Self::Stale),
+            "SKILL_STATE_ARCHIVED" => Some(Self::Archived),
+            _ => None,
+        }
+    }
+}
+/// Request of CheckSkill.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CheckSkillRequest {
+    /// The files.
+    #[prost(message, repeated, tag = "1")]
+    pub files: ::prost::alloc::vec::Vec<SkillContent>,
+    /// Name of the folder that holds them; empty if unknown.
+    #[prost(string, tag = "2")]
+    pub folder: ::prost::alloc::string::String,
+}
+impl ::prost::Name for CheckSkillRequest {
+    const NAME: &'static str = "CheckSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.CheckSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.CheckSkillRequest".into()
+    }
+}
+/// Response of CheckSkill.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CheckSkillResponse {
+    /// How it follows the specification.
+    #[prost(message, optional, tag = "1")]
+    pub report: ::core::option::Option<ConformanceReport>,
+    /// Why it could not be used; empty when it could.
+    #[prost(string, tag = "2")]
+    pub broken_reason: ::prost::alloc::string::String,
+    /// The name that an import would give it; empty when it is broken.
+    #[prost(string, tag = "3")]
+    pub skill: ::prost::alloc::string::String,
+    /// Its description; empty when it is broken. Untrusted.
+    #[prost(string, tag = "4")]
+    pub description: ::prost::alloc::string::String,
+}
+impl ::prost::Name for CheckSkillResponse {
+    const NAME: &'static str = "CheckSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.CheckSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.CheckSkillResponse".into()
+    }
+}
+/// Request of ImportSkill.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ImportSkillRequest {
+    /// The user on whose behalf, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// The files; exactly one `SKILL.md` at the top.
+    #[prost(message, repeated, tag = "2")]
+    pub files: ::prost::alloc::vec::Vec<SkillContent>,
+    /// Name of the folder that held them; empty if unknown. Gives the name when the front matter's cannot be one.
+    #[prost(string, tag = "3")]
+    pub folder: ::prost::alloc::string::String,
+    /// Category path; empty: the one that the front matter names, or none.
+    #[prost(string, tag = "4")]
+    pub category: ::prost::alloc::string::String,
+    /// Scope: user (default) or team (maintainers).
+    #[prost(enumeration = "SkillScope", tag = "5")]
+    pub scope: i32,
+    /// Whether a skill of the same name in the scope gets these files as a new revision.
+    #[prost(bool, tag = "6")]
+    pub replace: bool,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "7")]
+    pub request_id: ::prost::alloc::string::String,
+    /// Simulates: gates and checks run, nothing is kept.
+    #[prost(bool, tag = "8")]
+    pub validate_only: bool,
+}
+impl ::prost::Name for ImportSkillRequest {
+    const NAME: &'static str = "ImportSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ImportSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ImportSkillRequest".into()
+    }
+}
+/// Response of ImportSkill.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ImportSkillResponse {
+    /// The skill as it is now, or would be when only validated.
+    #[prost(message, optional, tag = "1")]
+    pub skill: ::core::option::Option<Skill>,
+    /// How it follows the specification.
+    #[prost(message, optional, tag = "2")]
+    pub report: ::core::option::Option<ConformanceReport>,
+    /// Whether it was there with the very same files, so that nothing was done.
+    #[prost(bool, tag = "3")]
+    pub unchanged: bool,
+}
+impl ::prost::Name for ImportSkillResponse {
+    const NAME: &'static str = "ImportSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ImportSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ImportSkillResponse".into()
+    }
+}
+/// Request of ExportSkill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportSkillRequest {
+    /// Full resource name of the skill.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Revision to give out; empty: the present one.
+    #[prost(string, tag = "2")]
+    pub revision: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ExportSkillRequest {
+    const NAME: &'static str = "ExportSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ExportSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ExportSkillRequest".into()
+    }
+}
+/// Response of ExportSkill.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExportSkillResponse {
+    /// Name of the folder to put the files into.
+    #[prost(string, tag = "1")]
+    pub folder: ::prost::alloc::string::String,
+    /// The files, by path.
+    #[prost(message, repeated, tag = "2")]
+    pub files: ::prost::alloc::vec::Vec<SkillContent>,
+    /// The revision.
+    #[prost(string, tag = "3")]
+    pub revision: ::prost::alloc::string::String,
+    /// Hash over all paths and bytes, hexadecimal.
+    #[prost(string, tag = "4")]
+    pub tree_sha256: ::prost::alloc::string::String,
+    /// How it follows the specification.
+    #[prost(message, optional, tag = "5")]
+    pub report: ::core::option::Option<ConformanceReport>,
+}
+impl ::prost::Name for ExportSkillResponse {
+    const NAME: &'static str = "ExportSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ExportSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ExportSkillResponse".into()
+    }
+}
+/// Request of InstallSkill.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct InstallSkillRequest {
+    /// The team for which it is installed, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Name of the skill.
+    #[prost(string, tag = "2")]
+    pub skill: ::prost::alloc::string::String,
+    /// Category path; empty: the one that the front matter names, or none. Ignored in an update.
+    #[prost(string, tag = "3")]
+    pub category: ::prost::alloc::string::String,
+    /// The files that were approved.
+    #[prost(message, repeated, tag = "4")]
+    pub files: ::prost::alloc::vec::Vec<SkillContent>,
+    /// Tree hash of the files that the hub installed last, which the update is compared with; empty for a first install.
+    #[prost(string, tag = "5")]
+    pub base_tree_sha256: ::prost::alloc::string::String,
+    /// Where it comes from and what was approved, in a line of at most 500 characters that stays with the revision.
+    #[prost(string, tag = "6")]
+    pub source: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "7")]
+    pub request_id: ::prost::alloc::string::String,
+    /// Whether files that were changed here are given up where they cannot be merged. The revision that has them stays.
+    #[prost(bool, tag = "8")]
+    pub overwrite: bool,
+    /// Simulates: merges and checks run, nothing is kept.
+    #[prost(bool, tag = "9")]
+    pub validate_only: bool,
+}
+impl ::prost::Name for InstallSkillRequest {
+    const NAME: &'static str = "InstallSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.InstallSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.InstallSkillRequest".into()
+    }
+}
+/// Response of InstallSkill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InstallSkillResponse {
+    /// The skill as it is now, or would be when only validated.
+    #[prost(message, optional, tag = "1")]
+    pub skill: ::core::option::Option<Skill>,
+    /// Paths in which changes made here were merged with the new ones.
+    #[prost(string, repeated, tag = "2")]
+    pub merged: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Paths whose changes made here were given up.
+    #[prost(string, repeated, tag = "3")]
+    pub overwritten: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Hash over the approved paths and bytes: the base of the next update.
+    #[prost(string, tag = "4")]
+    pub base_tree_sha256: ::prost::alloc::string::String,
+}
+impl ::prost::Name for InstallSkillResponse {
+    const NAME: &'static str = "InstallSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.InstallSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.InstallSkillResponse".into()
+    }
+}
+/// Generated client implementations.
+pub mod exchange_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Brings skills in from files and gives them out again, byte for byte. Reading is lenient and says what it met: a skill
+    /// that departs from the specification is taken as long as it can be read, and a report of its own says how it departs.
+    /// Gates, limits and the guard hold as for any other write.
+    #[derive(Debug, Clone)]
+    pub struct ExchangeServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> ExchangeServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ExchangeServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ExchangeServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Judges files without keeping anything. Errors: INVALID_REQUEST.
+        pub async fn check_skill(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CheckSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CheckSkillResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.ExchangeService/CheckSkill",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.ExchangeService", "CheckSkill"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Makes a skill from files, or with `replace` gives an existing one these files as a new revision. Errors:
+        /// SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED, ARCHIVED, ROLE_REQUIRED, INVALID_REQUEST,
+        /// REQUEST_ID_REUSED.
+        pub async fn import_skill(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ImportSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ImportSkillResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.ExchangeService/ImportSkill",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.ExchangeService", "ImportSkill"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gives out the files of a revision as they were written. Errors: SKILL_NOT_FOUND, REVISION_NOT_FOUND.
+        pub async fn export_skill(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExportSkillResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.ExchangeService/ExportSkill",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.ExchangeService", "ExportSkill"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Installs files that the hub has approved into the scope hub, or updates what it installed before. Where the installed
+        /// skill was changed here meanwhile, both changes are merged by line over the files installed last; what cannot be merged
+        /// is a conflict, and then nothing is changed. Errors: SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, MERGE_CONFLICT,
+        /// GATE_REFUSED, STALE_REVISION, INVALID_REQUEST, REQUEST_ID_REUSED.
+        pub async fn install_skill(
+            &mut self,
+            request: impl tonic::IntoRequest<super::InstallSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::InstallSkillResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.ExchangeService/InstallSkill",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.ExchangeService", "InstallSkill"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod exchange_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ExchangeServiceServer.
+    #[async_trait]
+    pub trait ExchangeService: std::marker::Send + std::marker::Sync + 'static {
+        /// Judges files without keeping anything. Errors: INVALID_REQUEST.
+        async fn check_skill(
+            &self,
+            request: tonic::Request<super::CheckSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CheckSkillResponse>,
+            tonic::Status,
+        >;
+        /// Makes a skill from files, or with `replace` gives an existing one these files as a new revision. Errors:
+        /// SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED, ARCHIVED, ROLE_REQUIRED, INVALID_REQUEST,
+        /// REQUEST_ID_REUSED.
+        async fn import_skill(
+            &self,
+            request: tonic::Request<super::ImportSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ImportSkillResponse>,
+            tonic::Status,
+        >;
+        /// Gives out the files of a revision as they were written. Errors: SKILL_NOT_FOUND, REVISION_NOT_FOUND.
+        async fn export_skill(
+            &self,
+            request: tonic::Request<super::ExportSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExportSkillResponse>,
+            tonic::Status,
+        >;
+        /// Installs files that the hub has approved into the scope hub, or updates what it installed before. Where the installed
+        /// skill was changed here meanwhile, both changes are merged by line over the files installed last; what cannot be merged
+        /// is a conflict, and then nothing is changed. Errors: SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, MERGE_CONFLICT,
+        /// GATE_REFUSED, STALE_REVISION, INVALID_REQUEST, REQUEST_ID_REUSED.
+        async fn install_skill(
+            &self,
+            request: tonic::Request<super::InstallSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::InstallSkillResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Brings skills in from files and gives them out again, byte for byte. Reading is lenient and says what it met: a skill
+    /// that departs from the specification is taken as long as it can be read, and a report of its own says how it departs.
+    /// Gates, limits and the guard hold as for any other write.
+    #[derive(Debug)]
+    pub struct ExchangeServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ExchangeServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ExchangeServiceServer<T>
+    where
+        T: ExchangeService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/steward.skill.v1.ExchangeService/CheckSkill" => {
+                    #[allow(non_camel_case_types)]
+                    struct CheckSkillSvc<T: ExchangeService>(pub Arc<T>);
+                    impl<
+                        T: ExchangeService,
+                    > tonic::server::UnaryService<super::CheckSkillRequest>
+                    for CheckSkillSvc<T> {
+                        type Response = super::CheckSkillResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CheckSkillRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ExchangeService>::check_skill(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CheckSkillSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.ExchangeService/ImportSkill" => {
+                    #[allow(non_camel_case_types)]
+                    struct ImportSkillSvc<T: ExchangeService>(pub Arc<T>);
+                    impl<
+                        T: ExchangeService,
+                    > tonic::server::UnaryService<super::ImportSkillRequest>
+                    for ImportSkillSvc<T> {
+                        type Response = super::ImportSkillResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ImportSkillRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ExchangeService>::import_skill(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ImportSkillSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.ExchangeService/ExportSkill" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportSkillSvc<T: ExchangeService>(pub Arc<T>);
+                    impl<
+                        T: ExchangeService,
+                    > tonic::server::UnaryService<super::ExportSkillRequest>
+                    for ExportSkillSvc<T> {
+                        type Response = super::ExportSkillResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportSkillRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ExchangeService>::export_skill(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportSkillSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.ExchangeService/InstallSkill" => {
+                    #[allow(non_camel_case_types)]
+                    struct InstallSkillSvc<T: ExchangeService>(pub Arc<T>);
+                    impl<
+                        T: ExchangeService,
+                    > tonic::server::UnaryService<super::InstallSkillRequest>
+                    for InstallSkillSvc<T> {
+                        type Response = super::InstallSkillResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::InstallSkillRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ExchangeService>::install_skill(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = InstallSkillSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ExchangeServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "steward.skill.v1.ExchangeService";
+    impl<T> tonic::server::NamedService for ExchangeServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
     }
 }
 /// A skill with what decides on its age.
@@ -140,6 +1366,9 @@ pub struct LibraryRecord {
     /// State of the record and its use, to be given back with a change.
     #[prost(string, tag = "10")]
     pub etag: ::prost::alloc::string::String,
+    /// Whether a schedule names it; then it is not set aside.
+    #[prost(bool, tag = "11")]
+    pub referenced: bool,
 }
 impl ::prost::Name for LibraryRecord {
     const NAME: &'static str = "LibraryRecord";
@@ -452,7 +1681,7 @@ impl ::prost::Name for RollbackRunRequest {
 /// Response of RollbackRun.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RollbackRunResponse {
-    /// The safety snapshot.
+    /// The safety snapshot; absent when the run had changed nothing.
     #[prost(message, optional, tag = "1")]
     pub snapshot: ::core::option::Option<LibrarySnapshot>,
     /// What became of each skill that the run had changed.
@@ -467,6 +1696,123 @@ impl ::prost::Name for RollbackRunResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.skill.v1.RollbackRunResponse".into()
+    }
+}
+/// Request of ListSnapshots.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListSnapshotsRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListSnapshotsRequest {
+    const NAME: &'static str = "ListSnapshotsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListSnapshotsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListSnapshotsRequest".into()
+    }
+}
+/// Response of ListSnapshots.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListSnapshotsResponse {
+    /// The snapshots, newest first; at most as many as are kept.
+    #[prost(message, repeated, tag = "1")]
+    pub snapshots: ::prost::alloc::vec::Vec<LibrarySnapshot>,
+}
+impl ::prost::Name for ListSnapshotsResponse {
+    const NAME: &'static str = "ListSnapshotsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListSnapshotsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListSnapshotsResponse".into()
+    }
+}
+/// Request of RestoreSnapshot.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RestoreSnapshotRequest {
+    /// `teams/{team}/librarySnapshots/{snapshot}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Makes a retry safe and names the safety snapshot; 1 to 64 lower-case letters, digits and hyphens. Required.
+    #[prost(string, tag = "2")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RestoreSnapshotRequest {
+    const NAME: &'static str = "RestoreSnapshotRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RestoreSnapshotRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RestoreSnapshotRequest".into()
+    }
+}
+/// Response of RestoreSnapshot.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RestoreSnapshotResponse {
+    /// The safety snapshot.
+    #[prost(message, optional, tag = "1")]
+    pub snapshot: ::core::option::Option<LibrarySnapshot>,
+    /// What became of each skill that differed.
+    #[prost(message, repeated, tag = "2")]
+    pub results: ::prost::alloc::vec::Vec<TransitionResult>,
+}
+impl ::prost::Name for RestoreSnapshotResponse {
+    const NAME: &'static str = "RestoreSnapshotResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.RestoreSnapshotResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.RestoreSnapshotResponse".into()
+    }
+}
+/// Request of SetReferences.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetReferencesRequest {
+    /// The user in whose view the names are looked up, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Resource name of the schedule, 1 to 200 characters.
+    #[prost(string, tag = "2")]
+    pub holder: ::prost::alloc::string::String,
+    /// Names of skills as a view takes them; none to forget the schedule. At most 100.
+    #[prost(string, repeated, tag = "3")]
+    pub skills: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for SetReferencesRequest {
+    const NAME: &'static str = "SetReferencesRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SetReferencesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SetReferencesRequest".into()
+    }
+}
+/// Response of SetReferences.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetReferencesResponse {
+    /// Resource names of the skills that are now protected.
+    #[prost(string, repeated, tag = "1")]
+    pub skills: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Names that fit no skill, or several.
+    #[prost(string, repeated, tag = "2")]
+    pub unresolved: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for SetReferencesResponse {
+    const NAME: &'static str = "SetReferencesResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SetReferencesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SetReferencesResponse".into()
     }
 }
 /// How old a skill counts as.
@@ -517,9 +1863,10 @@ pub mod library_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// What a curation may do to a team's library. Served by skill-registry to the curation's job credential alone; a dry run
-    /// holds one that can read and nothing else. Only skills that a review or a curation made and that nobody pinned are
-    /// touched, whatever a request says; a record that cannot be read is left alone.
+    /// A team's library as a whole: what a curation may do to it, and what a maintainer may put back. A dry run of a curation
+    /// holds a credential that can read and nothing else. A curation touches only skills that a review or a curation made and
+    /// that nobody pinned, and builtins where the installation's setting `prune_builtins` says so, whatever a request says; a
+    /// record that cannot be read is left alone.
     #[derive(Debug, Clone)]
     pub struct LibraryServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -589,8 +1936,9 @@ pub mod library_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Lists the skills of the whole team that reviews and curations made, archived ones included, by identity; those whose
-        /// record cannot be read come apart. Errors: INVALID_REQUEST.
+        /// Lists the skills of the whole team that reviews and curations made, archived ones included, by identity; with the
+        /// setting `prune_builtins` the builtins too that are not protected. Those whose record cannot be read come apart.
+        /// Errors: INVALID_REQUEST.
         pub async fn list_records(
             &mut self,
             request: impl tonic::IntoRequest<super::ListRecordsRequest>,
@@ -678,7 +2026,8 @@ pub mod library_service_client {
         }
         /// Puts back what a run changed. First everything that will be needed is read and a safety snapshot is taken; if either
         /// fails, nothing is touched. A skill that changed since stays as it is and is answered as a conflict. Called again, it
-        /// goes on where it stopped. Errors: SNAPSHOT_NOT_FOUND, RECORD_DAMAGED, STALE_FENCE, INVALID_REQUEST.
+        /// goes on where it stopped. A run that changed nothing is undone by doing nothing: the answer has no snapshot and no
+        /// results. Errors: SNAPSHOT_NOT_FOUND (dropped for newer ones), RECORD_DAMAGED, STALE_FENCE, INVALID_REQUEST.
         pub async fn rollback_run(
             &mut self,
             request: impl tonic::IntoRequest<super::RollbackRunRequest>,
@@ -705,6 +2054,91 @@ pub mod library_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Lists the snapshots of the team's library, newest first. Errors: INVALID_REQUEST.
+        pub async fn list_snapshots(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListSnapshotsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListSnapshotsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/ListSnapshots",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.LibraryService", "ListSnapshots"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Puts the whole library back as a snapshot says: files, state and pins of every skill in it, as new revisions; what was
+        /// made since is set aside. A safety snapshot is taken first, and everything that will be needed is read before
+        /// anything is touched. Each skill by itself: one that cannot be put back is answered as a conflict. Errors:
+        /// SNAPSHOT_NOT_FOUND, RECORD_DAMAGED, INVALID_REQUEST.
+        pub async fn restore_snapshot(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RestoreSnapshotRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RestoreSnapshotResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/RestoreSnapshot",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.LibraryService", "RestoreSnapshot"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Records which skills a schedule names, in place of what it named before. As long as it names one, no automatic
+        /// process sets that skill aside. Errors: INVALID_REQUEST.
+        pub async fn set_references(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetReferencesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetReferencesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/SetReferences",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.LibraryService", "SetReferences"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -720,8 +2154,9 @@ pub mod library_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with LibraryServiceServer.
     #[async_trait]
     pub trait LibraryService: std::marker::Send + std::marker::Sync + 'static {
-        /// Lists the skills of the whole team that reviews and curations made, archived ones included, by identity; those whose
-        /// record cannot be read come apart. Errors: INVALID_REQUEST.
+        /// Lists the skills of the whole team that reviews and curations made, archived ones included, by identity; with the
+        /// setting `prune_builtins` the builtins too that are not protected. Those whose record cannot be read come apart.
+        /// Errors: INVALID_REQUEST.
         async fn list_records(
             &self,
             request: tonic::Request<super::ListRecordsRequest>,
@@ -749,7 +2184,8 @@ pub mod library_service_server {
         >;
         /// Puts back what a run changed. First everything that will be needed is read and a safety snapshot is taken; if either
         /// fails, nothing is touched. A skill that changed since stays as it is and is answered as a conflict. Called again, it
-        /// goes on where it stopped. Errors: SNAPSHOT_NOT_FOUND, RECORD_DAMAGED, STALE_FENCE, INVALID_REQUEST.
+        /// goes on where it stopped. A run that changed nothing is undone by doing nothing: the answer has no snapshot and no
+        /// results. Errors: SNAPSHOT_NOT_FOUND (dropped for newer ones), RECORD_DAMAGED, STALE_FENCE, INVALID_REQUEST.
         async fn rollback_run(
             &self,
             request: tonic::Request<super::RollbackRunRequest>,
@@ -757,10 +2193,39 @@ pub mod library_service_server {
             tonic::Response<super::RollbackRunResponse>,
             tonic::Status,
         >;
+        /// Lists the snapshots of the team's library, newest first. Errors: INVALID_REQUEST.
+        async fn list_snapshots(
+            &self,
+            request: tonic::Request<super::ListSnapshotsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListSnapshotsResponse>,
+            tonic::Status,
+        >;
+        /// Puts the whole library back as a snapshot says: files, state and pins of every skill in it, as new revisions; what was
+        /// made since is set aside. A safety snapshot is taken first, and everything that will be needed is read before
+        /// anything is touched. Each skill by itself: one that cannot be put back is answered as a conflict. Errors:
+        /// SNAPSHOT_NOT_FOUND, RECORD_DAMAGED, INVALID_REQUEST.
+        async fn restore_snapshot(
+            &self,
+            request: tonic::Request<super::RestoreSnapshotRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RestoreSnapshotResponse>,
+            tonic::Status,
+        >;
+        /// Records which skills a schedule names, in place of what it named before. As long as it names one, no automatic
+        /// process sets that skill aside. Errors: INVALID_REQUEST.
+        async fn set_references(
+            &self,
+            request: tonic::Request<super::SetReferencesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetReferencesResponse>,
+            tonic::Status,
+        >;
     }
-    /// What a curation may do to a team's library. Served by skill-registry to the curation's job credential alone; a dry run
-    /// holds one that can read and nothing else. Only skills that a review or a curation made and that nobody pinned are
-    /// touched, whatever a request says; a record that cannot be read is left alone.
+    /// A team's library as a whole: what a curation may do to it, and what a maintainer may put back. A dry run of a curation
+    /// holds a credential that can read and nothing else. A curation touches only skills that a review or a curation made and
+    /// that nobody pinned, and builtins where the installation's setting `prune_builtins` says so, whatever a request says; a
+    /// record that cannot be read is left alone.
     #[derive(Debug)]
     pub struct LibraryServiceServer<T> {
         inner: Arc<T>,
@@ -1019,6 +2484,142 @@ pub mod library_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/steward.skill.v1.LibraryService/ListSnapshots" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListSnapshotsSvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::ListSnapshotsRequest>
+                    for ListSnapshotsSvc<T> {
+                        type Response = super::ListSnapshotsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListSnapshotsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::list_snapshots(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListSnapshotsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.LibraryService/RestoreSnapshot" => {
+                    #[allow(non_camel_case_types)]
+                    struct RestoreSnapshotSvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::RestoreSnapshotRequest>
+                    for RestoreSnapshotSvc<T> {
+                        type Response = super::RestoreSnapshotResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RestoreSnapshotRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::restore_snapshot(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RestoreSnapshotSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.LibraryService/SetReferences" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetReferencesSvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::SetReferencesRequest>
+                    for SetReferencesSvc<T> {
+                        type Response = super::SetReferencesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetReferencesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::set_references(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetReferencesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 _ => {
                     Box::pin(async move {
                         let mut response = http::Response::new(
@@ -1057,285 +2658,6 @@ pub mod library_service_server {
     pub const SERVICE_NAME: &str = "steward.skill.v1.LibraryService";
     impl<T> tonic::server::NamedService for LibraryServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
-    }
-}
-/// Written know-how for a kind of work: a folder with SKILL.md and optional support files.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Skill {
-    /// `teams/{team}/users/{user}/skills/{skill}`, `teams/{team}/skills/{skill}` or `builtins/skills/{skill}`.
-    #[prost(string, tag = "1")]
-    pub name: ::prost::alloc::string::String,
-    /// Scope.
-    #[prost(enumeration = "SkillScope", tag = "2")]
-    pub scope: i32,
-    /// Category path, for example `ops/backup`; may be empty.
-    #[prost(string, tag = "3")]
-    pub category: ::prost::alloc::string::String,
-    /// One line that says what it is for.
-    #[prost(string, tag = "4")]
-    pub description: ::prost::alloc::string::String,
-    /// How it came to be.
-    #[prost(enumeration = "SkillProvenance", tag = "5")]
-    pub provenance: i32,
-    /// State.
-    #[prost(enumeration = "SkillState", tag = "6")]
-    pub state: i32,
-    /// Whether it may be deleted, aged or changed by automatic processes.
-    #[prost(bool, tag = "7")]
-    pub pinned: bool,
-    /// Present revision: 64 hexadecimal characters.
-    #[prost(string, tag = "8")]
-    pub revision: ::prost::alloc::string::String,
-    /// Use.
-    #[prost(message, optional, tag = "9")]
-    pub r#use: ::core::option::Option<SkillUse>,
-    /// Why the skill cannot be used; empty when it can. A broken skill is listed apart and not in the index.
-    #[prost(string, tag = "10")]
-    pub broken_reason: ::prost::alloc::string::String,
-    /// When it was created.
-    #[prost(message, optional, tag = "11")]
-    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
-    /// When it last changed.
-    #[prost(message, optional, tag = "12")]
-    pub update_time: ::core::option::Option<::prost_types::Timestamp>,
-    /// When it was archived; absent while it is not.
-    #[prost(message, optional, tag = "13")]
-    pub archive_time: ::core::option::Option<::prost_types::Timestamp>,
-    /// Warning about its text, for example a description that the guard neutralised; may be empty.
-    #[prost(string, tag = "14")]
-    pub warning: ::prost::alloc::string::String,
-}
-impl ::prost::Name for Skill {
-    const NAME: &'static str = "Skill";
-    const PACKAGE: &'static str = "steward.skill.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.skill.v1.Skill".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.skill.v1.Skill".into()
-    }
-}
-/// How a skill is used. Views by reviews and curations are counted apart.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct SkillUse {
-    /// Views in the foreground, by schedules and by delegates.
-    #[prost(uint64, tag = "1")]
-    pub view_count: u64,
-    /// Uses: the same as views, plus preloads.
-    #[prost(uint64, tag = "2")]
-    pub use_count: u64,
-    /// Patches.
-    #[prost(uint64, tag = "3")]
-    pub patch_count: u64,
-    /// Views by reviews and curations.
-    #[prost(uint64, tag = "4")]
-    pub automatic_view_count: u64,
-    /// Last use; absent if never.
-    #[prost(message, optional, tag = "5")]
-    pub last_use_time: ::core::option::Option<::prost_types::Timestamp>,
-}
-impl ::prost::Name for SkillUse {
-    const NAME: &'static str = "SkillUse";
-    const PACKAGE: &'static str = "steward.skill.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.skill.v1.SkillUse".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.skill.v1.SkillUse".into()
-    }
-}
-/// A file of a skill.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct SkillFile {
-    /// Path inside the skill, with slashes.
-    #[prost(string, tag = "1")]
-    pub path: ::prost::alloc::string::String,
-    /// Size in bytes.
-    #[prost(uint64, tag = "2")]
-    pub size_bytes: u64,
-    /// SHA-256 of the content, hexadecimal.
-    #[prost(string, tag = "3")]
-    pub sha256: ::prost::alloc::string::String,
-}
-impl ::prost::Name for SkillFile {
-    const NAME: &'static str = "SkillFile";
-    const PACKAGE: &'static str = "steward.skill.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.skill.v1.SkillFile".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.skill.v1.SkillFile".into()
-    }
-}
-/// An immutable state of a skill.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct SkillRevision {
-    /// 64 hexadecimal characters: SHA-256 of the manifest.
-    #[prost(string, tag = "1")]
-    pub revision: ::prost::alloc::string::String,
-    /// Revision before it; empty for the first.
-    #[prost(string, tag = "2")]
-    pub parent_revision: ::prost::alloc::string::String,
-    /// Files.
-    #[prost(message, repeated, tag = "3")]
-    pub files: ::prost::alloc::vec::Vec<SkillFile>,
-    /// What was done: create, edit, patch, write_file, remove_file, archive, restore, restore_revision.
-    #[prost(string, tag = "4")]
-    pub action: ::prost::alloc::string::String,
-    /// Person on whose behalf, `teams/{team}/users/{user}`.
-    #[prost(string, tag = "5")]
-    pub author: ::prost::alloc::string::String,
-    /// Kind of activity, from the writer's credential.
-    #[prost(enumeration = "super::super::common::v1::Origin", tag = "6")]
-    pub origin: i32,
-    /// Session, `teams/{team}/sessions/{session}`; may be empty.
-    #[prost(string, tag = "7")]
-    pub session: ::prost::alloc::string::String,
-    /// Job, for automatic writers; else empty.
-    #[prost(string, tag = "8")]
-    pub job: ::prost::alloc::string::String,
-    /// What it rests on; absent for people's own writes.
-    #[prost(message, optional, tag = "9")]
-    pub evidence: ::core::option::Option<super::super::common::v1::Evidence>,
-    /// Why, in the writer's words; may be empty.
-    #[prost(string, tag = "10")]
-    pub reason: ::prost::alloc::string::String,
-    /// When it was written.
-    #[prost(message, optional, tag = "11")]
-    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
-}
-impl ::prost::Name for SkillRevision {
-    const NAME: &'static str = "SkillRevision";
-    const PACKAGE: &'static str = "steward.skill.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.skill.v1.SkillRevision".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.skill.v1.SkillRevision".into()
-    }
-}
-/// Whose skill it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum SkillScope {
-    /// Not given.
-    Unspecified = 0,
-    /// A person's own; seen by that person alone.
-    User = 1,
-    /// The team's; read by all members, written by maintainers.
-    Team = 2,
-    /// Shipped with Steward; the same for everyone.
-    Builtin = 3,
-}
-impl SkillScope {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "SKILL_SCOPE_UNSPECIFIED",
-            Self::User => "SKILL_SCOPE_USER",
-            Self::Team => "SKILL_SCOPE_TEAM",
-            Self::Builtin => "SKILL_SCOPE_BUILTIN",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "SKILL_SCOPE_UNSPECIFIED" => Some(Self::Unspecified),
-            "SKILL_SCOPE_USER" => Some(Self::User),
-            "SKILL_SCOPE_TEAM" => Some(Self::Team),
-            "SKILL_SCOPE_BUILTIN" => Some(Self::Builtin),
-            _ => None,
-        }
-    }
-}
-/// How a skill came to be. Decides which automatic process may ever change it; set by the registry from the creator's
-/// credential only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum SkillProvenance {
-    /// Unreadable or not given: nothing automatic may touch it.
-    Unspecified = 0,
-    /// A person made it, or the agent while a person was present.
-    User = 1,
-    /// A review or a curation made it.
-    Agent = 2,
-    /// Installed from a hub.
-    Hub = 3,
-    /// Shipped with Steward.
-    Builtin = 4,
-    /// From a read-only folder outside.
-    External = 5,
-    /// Imported from files by a person.
-    Import = 6,
-}
-impl SkillProvenance {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "SKILL_PROVENANCE_UNSPECIFIED",
-            Self::User => "SKILL_PROVENANCE_USER",
-            Self::Agent => "SKILL_PROVENANCE_AGENT",
-            Self::Hub => "SKILL_PROVENANCE_HUB",
-            Self::Builtin => "SKILL_PROVENANCE_BUILTIN",
-            Self::External => "SKILL_PROVENANCE_EXTERNAL",
-            Self::Import => "SKILL_PROVENANCE_IMPORT",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "SKILL_PROVENANCE_UNSPECIFIED" => Some(Self::Unspecified),
-            "SKILL_PROVENANCE_USER" => Some(Self::User),
-            "SKILL_PROVENANCE_AGENT" => Some(Self::Agent),
-            "SKILL_PROVENANCE_HUB" => Some(Self::Hub),
-            "SKILL_PROVENANCE_BUILTIN" => Some(Self::Builtin),
-            "SKILL_PROVENANCE_EXTERNAL" => Some(Self::External),
-            "SKILL_PROVENANCE_IMPORT" => Some(Self::Import),
-            _ => None,
-        }
-    }
-}
-/// Life of a skill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum SkillState {
-    /// Not given.
-    Unspecified = 0,
-    /// Listed and used.
-    Active = 1,
-    /// Listed; not used for a while.
-    Stale = 2,
-    /// Not listed; can be restored.
-    Archived = 3,
-}
-impl SkillState {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "SKILL_STATE_UNSPECIFIED",
-            Self::Active => "SKILL_STATE_ACTIVE",
-            Self::Stale => "SKILL_STATE_STALE",
-            Self::Archived => "SKILL_STATE_ARCHIVED",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "SKILL_STATE_UNSPECIFIED" => Some(Self::Unspecified),
-            "SKILL_STATE_ACTIVE" => Some(Self::Active),
-            "SKILL_STATE_STALE" => Some(Self::Stale),
-            "SKILL_STATE_ARCHIVED" => Some(Self::Archived),
-            _ => None,
-        }
     }
 }
 /// Request of GetSkill.
@@ -1439,6 +2761,12 @@ pub struct ViewSkillRequest {
     /// File inside the skill; empty: SKILL.md and the list of files.
     #[prost(string, tag = "3")]
     pub path: ::prost::alloc::string::String,
+    /// Names of the environment variables that are set where the skill's commands run, as far as the client tells.
+    #[prost(string, repeated, tag = "4")]
+    pub variables: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether `variables` is all of them; else what is not named there is taken for unknown and not for missing.
+    #[prost(bool, tag = "5")]
+    pub variables_known: bool,
 }
 impl ::prost::Name for ViewSkillRequest {
     const NAME: &'static str = "ViewSkillRequest";
@@ -1468,6 +2796,12 @@ pub struct ViewSkillResponse {
     /// Answer for the model.
     #[prost(string, tag = "5")]
     pub tool_text: ::prost::alloc::string::String,
+    /// Whether something that the skill needs is missing where its commands run; the skill was opened all the same.
+    #[prost(bool, tag = "6")]
+    pub setup_needed: bool,
+    /// What is missing, for a client that can ask a person for it. Values never go into a transcript.
+    #[prost(message, repeated, tag = "7")]
+    pub missing: ::prost::alloc::vec::Vec<SkillVariable>,
 }
 impl ::prost::Name for ViewSkillResponse {
     const NAME: &'static str = "ViewSkillResponse";
@@ -1825,6 +3159,46 @@ impl ::prost::Name for PinSkillResponse {
         "/steward.skill.v1.PinSkillResponse".into()
     }
 }
+/// Request of HideSkill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HideSkillRequest {
+    /// Full resource name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Whether it is to be hidden.
+    #[prost(bool, tag = "2")]
+    pub hidden: bool,
+    /// Whether that is for everyone in the team.
+    #[prost(bool, tag = "3")]
+    pub for_team: bool,
+}
+impl ::prost::Name for HideSkillRequest {
+    const NAME: &'static str = "HideSkillRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.HideSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.HideSkillRequest".into()
+    }
+}
+/// Response of HideSkill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HideSkillResponse {
+    /// The skill.
+    #[prost(message, optional, tag = "1")]
+    pub skill: ::core::option::Option<Skill>,
+}
+impl ::prost::Name for HideSkillResponse {
+    const NAME: &'static str = "HideSkillResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.HideSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.HideSkillResponse".into()
+    }
+}
 /// Request of GetIndex.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetIndexRequest {
@@ -1837,6 +3211,9 @@ pub struct GetIndexRequest {
     /// Platform on which tools run, for example `linux`; empty: unknown, no filter.
     #[prost(string, tag = "3")]
     pub platform: ::prost::alloc::string::String,
+    /// Kinds of environment in which the session runs, for example `docker`; empty: unknown, no filter.
+    #[prost(string, repeated, tag = "4")]
+    pub environments: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for GetIndexRequest {
     const NAME: &'static str = "GetIndexRequest";
@@ -1912,6 +3289,75 @@ impl ::prost::Name for ListRevisionsResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.skill.v1.ListRevisionsResponse".into()
+    }
+}
+/// Request of BlameFile.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BlameFileRequest {
+    /// Full resource name of the skill.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// File inside the skill; empty: SKILL.md.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// Revision to start from; empty: the present one.
+    #[prost(string, tag = "3")]
+    pub revision: ::prost::alloc::string::String,
+}
+impl ::prost::Name for BlameFileRequest {
+    const NAME: &'static str = "BlameFileRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.BlameFileRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.BlameFileRequest".into()
+    }
+}
+/// Lines that came in together.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BlamedLines {
+    /// First line, from 1.
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    /// How many.
+    #[prost(uint32, tag = "2")]
+    pub count: u32,
+    /// The lines, as they are.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    /// Number of the revision that put them there, in `BlameFileResponse.revisions`.
+    #[prost(uint32, tag = "4")]
+    pub revision: u32,
+}
+impl ::prost::Name for BlamedLines {
+    const NAME: &'static str = "BlamedLines";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.BlamedLines".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.BlamedLines".into()
+    }
+}
+/// Response of BlameFile.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BlameFileResponse {
+    /// The lines in their order, grouped by where they come from.
+    #[prost(message, repeated, tag = "1")]
+    pub lines: ::prost::alloc::vec::Vec<BlamedLines>,
+    /// The revisions that `lines` name by their place in this list.
+    #[prost(message, repeated, tag = "2")]
+    pub revisions: ::prost::alloc::vec::Vec<SkillRevision>,
+}
+impl ::prost::Name for BlameFileResponse {
+    const NAME: &'static str = "BlameFileResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.BlameFileResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.BlameFileResponse".into()
     }
 }
 /// Request of DiffRevisions.
@@ -2293,6 +3739,32 @@ pub mod skill_service_client {
                 .insert(GrpcMethod::new("steward.skill.v1.SkillService", "PinSkill"));
             self.inner.unary(req, path, codec).await
         }
+        /// Hides a skill from the index of the caller's user, or of the whole team, or shows it again. It stays where it is and
+        /// opens by name. Errors: SKILL_NOT_FOUND, ROLE_REQUIRED (for the team: a maintainer), INVALID_REQUEST.
+        pub async fn hide_skill(
+            &mut self,
+            request: impl tonic::IntoRequest<super::HideSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::HideSkillResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.SkillService/HideSkill",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.skill.v1.SkillService", "HideSkill"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Renders the index for the system prompt: grouped by category, sorted, complete; its bytes depend only on the listed
         /// skills and the filters. Errors: INVALID_REQUEST.
         pub async fn get_index(
@@ -2344,6 +3816,33 @@ pub mod skill_service_client {
                 .insert(
                     GrpcMethod::new("steward.skill.v1.SkillService", "ListRevisions"),
                 );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Says for each line of a file which revision put it there, who and on what evidence; follows the file through all
+        /// revisions back to where the line first stood. Errors: SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND,
+        /// INVALID_REQUEST (no text).
+        pub async fn blame_file(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BlameFileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BlameFileResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.SkillService/BlameFile",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.skill.v1.SkillService", "BlameFile"));
             self.inner.unary(req, path, codec).await
         }
         /// Compares two revisions as a unified diff per file. Errors: SKILL_NOT_FOUND, REVISION_NOT_FOUND.
@@ -2489,6 +3988,15 @@ pub mod skill_service_server {
             tonic::Response<super::PinSkillResponse>,
             tonic::Status,
         >;
+        /// Hides a skill from the index of the caller's user, or of the whole team, or shows it again. It stays where it is and
+        /// opens by name. Errors: SKILL_NOT_FOUND, ROLE_REQUIRED (for the team: a maintainer), INVALID_REQUEST.
+        async fn hide_skill(
+            &self,
+            request: tonic::Request<super::HideSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::HideSkillResponse>,
+            tonic::Status,
+        >;
         /// Renders the index for the system prompt: grouped by category, sorted, complete; its bytes depend only on the listed
         /// skills and the filters. Errors: INVALID_REQUEST.
         async fn get_index(
@@ -2504,6 +4012,16 @@ pub mod skill_service_server {
             request: tonic::Request<super::ListRevisionsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListRevisionsResponse>,
+            tonic::Status,
+        >;
+        /// Says for each line of a file which revision put it there, who and on what evidence; follows the file through all
+        /// revisions back to where the line first stood. Errors: SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND,
+        /// INVALID_REQUEST (no text).
+        async fn blame_file(
+            &self,
+            request: tonic::Request<super::BlameFileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BlameFileResponse>,
             tonic::Status,
         >;
         /// Compares two revisions as a unified diff per file. Errors: SKILL_NOT_FOUND, REVISION_NOT_FOUND.
@@ -2963,6 +4481,51 @@ pub mod skill_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/steward.skill.v1.SkillService/HideSkill" => {
+                    #[allow(non_camel_case_types)]
+                    struct HideSkillSvc<T: SkillService>(pub Arc<T>);
+                    impl<
+                        T: SkillService,
+                    > tonic::server::UnaryService<super::HideSkillRequest>
+                    for HideSkillSvc<T> {
+                        type Response = super::HideSkillResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::HideSkillRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SkillService>::hide_skill(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = HideSkillSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/steward.skill.v1.SkillService/GetIndex" => {
                     #[allow(non_camel_case_types)]
                     struct GetIndexSvc<T: SkillService>(pub Arc<T>);
@@ -3038,6 +4601,51 @@ pub mod skill_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListRevisionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.SkillService/BlameFile" => {
+                    #[allow(non_camel_case_types)]
+                    struct BlameFileSvc<T: SkillService>(pub Arc<T>);
+                    impl<
+                        T: SkillService,
+                    > tonic::server::UnaryService<super::BlameFileRequest>
+                    for BlameFileSvc<T> {
+                        type Response = super::BlameFileResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::BlameFileRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SkillService>::blame_file(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = BlameFileSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -343,6 +343,7 @@ async fn view(skill: String, path: String, session: &Session, output: &mut Outpu
         parent: session.user.clone(),
         skill,
         path,
+        ..pb::ViewSkillRequest::default()
     };
     output.answer(&session.client.skills.view_skill(request).await?, |output, answer| {
         if answer.binary {

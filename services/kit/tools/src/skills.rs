@@ -58,6 +58,7 @@ pub(crate) async fn view(clients: &Clients, context: &ToolContext, arguments: &s
         parent: context.user_name(),
         skill: name,
         path: path.clone(),
+        ..pb::ViewSkillRequest::default()
     };
     match clients.skills(context).view_skill(request).await {
         Ok(response) => viewed(response, &path),
@@ -75,7 +76,11 @@ fn viewed(response: pb::ViewSkillResponse, path: &str) -> ToolAnswer {
     };
     let integrity = match skill.scope() {
         pb::SkillScope::Builtin => Integrity::Operator,
-        pb::SkillScope::User | pb::SkillScope::Team | pb::SkillScope::Unspecified => Integrity::Workspace,
+        pb::SkillScope::User
+        | pb::SkillScope::Team
+        | pb::SkillScope::External
+        | pb::SkillScope::Hub
+        | pb::SkillScope::Unspecified => Integrity::Workspace,
     };
     let spans = own(SKILL_VIEW, &response.tool_text, integrity);
     ToolAnswer {

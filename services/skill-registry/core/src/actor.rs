@@ -71,7 +71,9 @@ impl Actor {
     /// The scopes that it sees, nearest first.
     pub fn scopes(&self) -> Vec<Scope> {
         let own = self.user.clone().map(Scope::User);
-        own.into_iter().chain([Scope::Team, Scope::Builtin]).collect()
+        own.into_iter()
+            .chain([Scope::Team, Scope::External, Scope::Hub, Scope::Builtin])
+            .collect()
     }
 
     /// Whether the skill with this name can exist for it.

@@ -20,7 +20,7 @@ impl Skills {
             if !record.is_active() {
                 return Ok(record);
             }
-            Self::pass_gates(actor, &record, Action::Archive)?;
+            self.pass_removal(actor, &record, Action::Archive).await?;
             let request = no_words();
             let (change, next) = self.set_aside(actor, &request, &record, Action::Archive, "").await?;
             if self.apply(actor, change, &record).await? {

@@ -53,7 +53,7 @@ impl Skills {
             return Ok(());
         }
         for builtin in BUILTINS {
-            match self.seed(team, builtin).await {
+            match self.seed_one(team, builtin).await {
                 // What is there can be read all the same; once there is room again, the next call sees to it.
                 Err(Error::Store(StoreFault::Full)) => return Ok(()),
                 seeded => seeded?,
@@ -63,7 +63,7 @@ impl Skills {
         Ok(())
     }
 
-    async fn seed(&self, team: &TeamId, builtin: Builtin) -> Result<(), Error> {
+    async fn seed_one(&self, team: &TeamId, builtin: Builtin) -> Result<(), Error> {
         let files = Files::from([(SkillPath::skill_md(), builtin.text.as_bytes().to_vec())]);
         let Ok(name) = SkillId::parse(builtin.name) else {
             return Ok(());
@@ -158,7 +158,7 @@ fn is_replaced(record: &SkillRecord, files: &Files) -> bool {
 
 fn header_of(text: &str) -> HeaderState {
     match header::parse(text) {
-        Ok(header) => HeaderState::Read(header),
+        Ok(header) => HeaderState::Read(Box::new(header)),
         Err(error) => HeaderState::Broken(error.to_string()),
     }
 }

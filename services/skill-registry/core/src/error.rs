@@ -214,6 +214,14 @@ pub enum Error {
         /// Its resource name.
         snapshot: String,
     },
+    /// Both sides changed the same lines.
+    #[error("{skill} was changed here and elsewhere at the same lines of {}; nothing was changed", paths.join(", "))]
+    MergeConflict {
+        /// Full name.
+        skill: String,
+        /// The files.
+        paths: Vec<String>,
+    },
     /// A newer claim of the job exists.
     #[error("a newer claim of job {job} exists: yours has fence {fence}, the newest {current}")]
     StaleFence {
@@ -274,7 +282,8 @@ impl Fault for Error {
             | Self::NoMatch { .. }
             | Self::AmbiguousMatch { .. }
             | Self::EvidenceRequired
-            | Self::EvidenceUntrusted => ErrorKind::Precondition,
+            | Self::EvidenceUntrusted
+            | Self::MergeConflict { .. } => ErrorKind::Precondition,
             Self::StaleRevision { .. } | Self::StaleFence { .. } => ErrorKind::Conflict,
             Self::LimitExceeded { .. } | Self::Store(StoreFault::Full) => ErrorKind::Exhausted,
             Self::GateRefused { .. } | Self::RoleRequired { .. } => ErrorKind::Forbidden,
@@ -307,6 +316,7 @@ impl Fault for Error {
             Self::RecordDamaged { .. } => "RECORD_DAMAGED",
             Self::RoleRequired { .. } => "ROLE_REQUIRED",
             Self::SnapshotNotFound { .. } => "SNAPSHOT_NOT_FOUND",
+            Self::MergeConflict { .. } => "MERGE_CONFLICT",
             Self::StaleFence { .. } => "STALE_FENCE",
             Self::RequestIdReused { .. } => "REQUEST_ID_REUSED",
             Self::Store(StoreFault::Unavailable { .. }) => "DEPENDENCY_UNAVAILABLE",
@@ -426,6 +436,7 @@ impl Error {
                 ]
             }
             Self::SnapshotNotFound { snapshot } => vec![("snapshot", snapshot.clone())],
+            Self::MergeConflict { skill, paths } => vec![("skill", skill.clone()), ("paths", paths.join(","))],
             Self::RequestIdReused { request_id } => vec![("requestId", request_id.clone())],
             Self::Store(StoreFault::Unavailable { .. }) => vec![("dependency", "skill store".to_owned())],
             // The rest has none; the contract test of the server sees every variant.

@@ -133,6 +133,10 @@ impl Action {
 
 /// What the table looks at in a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a column of the table and independent of the others"
+)]
 pub struct GateState {
     /// Who made it; `None` when the record cannot be read.
     pub provenance: Option<Provenance>,
@@ -140,6 +144,10 @@ pub struct GateState {
     pub pinned: bool,
     /// Whether it belongs to Steward's own workings and stays (`C-3`).
     pub protected: bool,
+    /// Whether a schedule names it (`C-2`).
+    pub referenced: bool,
+    /// Whether the installation lets curations set builtins aside (`prune_builtins`, `C-3`).
+    pub prunable: bool,
 }
 
 /// A gate that refuses.
@@ -168,6 +176,8 @@ pub enum Gate {
     TeamLibrary,
     /// A curation's deletion without a word on where the content went.
     AbsorbedInto,
+    /// An automatic removal of a skill that a schedule names.
+    Referenced,
 }
 
 impl Gate {
@@ -185,6 +195,7 @@ impl Gate {
             Self::PersonOnly => "person_only",
             Self::TeamLibrary => "team_library",
             Self::AbsorbedInto => "absorbed_into",
+            Self::Referenced => "referenced",
         }
     }
 
@@ -208,6 +219,7 @@ impl Gate {
             Self::AbsorbedInto => {
                 "a curation says with absorbed_into which existing skill now holds the content, or gives the empty text for a plain removal"
             }
+            Self::Referenced => "a schedule names it; leave it in use until that schedule names another",
         }
     }
 }
@@ -230,6 +242,7 @@ pub const fn rule(origin: Origin, state: GateState, action: Action) -> Ruling {
     };
     match origin {
         Origin::Foreground | Origin::Import => person(provenance, state, action),
+        Origin::Curation if matches!(provenance, Provenance::Builtin) && state.prunable => pruning(state, action),
         Origin::Review | Origin::Curation | Origin::Schedule | Origin::Delegate => automatic(provenance, state, action),
         Origin::Hub => installer(Provenance::Hub, provenance, state, action),
         Origin::Builtin => installer(Provenance::Builtin, provenance, state, action),
@@ -269,8 +282,22 @@ const fn automatic(provenance: Provenance, state: GateState, action: Action) -> 
     match (refused, action) {
         (Some(gate), _) => Ruling::Refuse(gate),
         (None, Action::Pin | Action::Unpin | Action::Purge) => Ruling::Refuse(Gate::PersonOnly),
+        (None, Action::Delete | Action::Archive) if state.referenced => Ruling::Refuse(Gate::Referenced),
         (None, Action::Delete) => Ruling::AsArchive,
         (None, _) => Ruling::Allow,
+    }
+}
+
+/// A curation ages builtins where that is switched on, sets them aside and brings them back, and does nothing else to
+/// them.
+const fn pruning(state: GateState, action: Action) -> Ruling {
+    match action {
+        _ if state.pinned => Ruling::Refuse(Gate::Pinned),
+        _ if action.removes() && state.protected => Ruling::Refuse(Gate::Protected),
+        Action::Archive | Action::Delete if state.referenced => Ruling::Refuse(Gate::Referenced),
+        Action::Archive | Action::Restore => Ruling::Allow,
+        Action::Delete => Ruling::AsArchive,
+        _ => Ruling::Refuse(Gate::Builtin),
     }
 }
 

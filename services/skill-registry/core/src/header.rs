@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::dialect;
 use crate::name::Category;
 
 /// Largest header in bytes.
@@ -50,7 +51,38 @@ pub enum HeaderError {
     NotUtf8,
 }
 
-/// What Steward reads from the front matter.
+/// An environment variable of which a skill speaks (`S-8`). All texts are untrusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Variable {
+    /// Its name: letters, digits and underscores, no digit first.
+    pub name: String,
+    /// What to ask a person for; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub prompt: String,
+    /// Where to get it; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub help: String,
+    /// Whether the skill works without it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+}
+
+/// A value of configuration that a skill declares, for its templates (`S-18`). Never a secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Declared {
+    /// Its key, as in `{{key}}`.
+    pub key: String,
+    /// What it is for.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What stands there when nothing else is known; nothing in it is expanded.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub default: String,
+}
+
+/// What Steward reads from the front matter, whatever dialect it is written in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
@@ -70,6 +102,27 @@ pub struct Header {
     pub fallback_for: Vec<String>,
     /// Environment variables that it needs.
     pub required_environment_variables: Vec<String>,
+    /// The same with what is known of each, those included that it can do without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<Variable>,
+    /// Values for its templates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub config: Vec<Declared>,
+    /// Programs that its commands run, as it says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
+    /// Words for a catalogue.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Whether only a person opens it, by its slash command.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub manual_only: bool,
+    /// Whether it answers to no slash command.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_command: bool,
+    /// Dialects whose fields were found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dialects: Vec<String>,
     /// Known fields that could not be read and were left out, for people.
     pub problems: Vec<String>,
 }
@@ -119,7 +172,7 @@ pub fn parse(text: &str) -> Result<Header, HeaderError> {
     if split.body.trim().is_empty() {
         return Err(HeaderError::EmptyBody);
     }
-    read_optional(&fields, &mut header);
+    dialect::read(&fields, &mut header);
     Ok(header)
 }
 
@@ -128,12 +181,17 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Header, HeaderError> {
     parse(std::str::from_utf8(bytes).map_err(|_| HeaderError::NotUtf8)?)
 }
 
-fn read_fields(yaml: &str) -> Result<Map<String, Value>, HeaderError> {
+/// The fields of a header's text.
+pub(crate) fn read_fields(yaml: &str) -> Result<Map<String, Value>, HeaderError> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_reader_input_bytes: Some(MAX_HEADER_BYTES),
             max_aliases: 0,
             max_anchors: 0,
+            max_merge_keys: 0,
+            max_documents: 1,
+            max_depth: 32,
+            max_nodes: 10_000,
             max_events: 20_000,
         },
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::Error,
@@ -167,74 +225,6 @@ fn required_text(fields: &Map<String, Value>, field: &'static str) -> Result<Str
     } else {
         Ok(text)
     }
-}
-
-fn read_optional(fields: &Map<String, Value>, header: &mut Header) {
-    let metadata = fields.get("metadata").and_then(Value::as_object);
-    // The specification puts extensions under `metadata`; older files have them at the top.
-    let find = |field: &str| {
-        fields
-            .get(field)
-            .or_else(|| metadata.and_then(|extra| extra.get(field)))
-    };
-    let mut problems = Vec::new();
-    if let Some(value) = find("category") {
-        match value.as_str().map(Category::parse) {
-            Some(Ok(category)) => header.category = category,
-            _ => problems.push("`category` is left out: it must be ids joined by `/`".to_owned()),
-        }
-    }
-    let mut list = |field: &str, into: &mut Vec<String>| {
-        if let Some(value) = find(field) {
-            match names(value) {
-                Some(found) => *into = found,
-                None => problems.push(format!("`{field}` is left out: it must be a list of names")),
-            }
-        }
-    };
-    list("platforms", &mut header.platforms);
-    list("environments", &mut header.environments);
-    list("requires_tools", &mut header.requires_tools);
-    list("fallback_for", &mut header.fallback_for);
-    list(
-        "required_environment_variables",
-        &mut header.required_environment_variables,
-    );
-    let older = [("prerequisites", "env_vars"), ("setup", "collect_secrets")];
-    for (outer, inner) in older {
-        let found = find(outer)
-            .and_then(|value| value.get(inner))
-            .and_then(names)
-            .unwrap_or_default();
-        header.required_environment_variables.extend(found);
-    }
-    header.required_environment_variables.sort();
-    header.required_environment_variables.dedup();
-    header.problems = problems;
-}
-
-/// A list of names: texts, one text with commas, or objects that carry a `name`.
-fn names(value: &Value) -> Option<Vec<String>> {
-    match value {
-        Value::Null => Some(Vec::new()),
-        Value::String(text) => Some(
-            text.split(',')
-                .map(str::trim)
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .collect(),
-        ),
-        Value::Array(items) => items.iter().map(item_name).collect(),
-        Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-    }
-}
-
-fn item_name(item: &Value) -> Option<String> {
-    let name = item
-        .as_str()
-        .or_else(|| item.get("name").or_else(|| item.get("env_var")).and_then(Value::as_str))?;
-    let name = name.trim();
-    if name.is_empty() { None } else { Some(name.to_owned()) }
 }
 
 #[cfg(test)]

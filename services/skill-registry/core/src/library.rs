@@ -4,6 +4,7 @@
 //! skills that a review or a curation made and that nobody pinned are touched (`S-14`), each by compare and swap, with a
 //! line in the run's record from which the run can be undone.
 
+mod restore_snapshot;
 mod rollback_run;
 mod store;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use steward_base::{Clock, FieldViolations, Origin, Timestamp};
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::gate::{self, Action, Ruling};
+use crate::gate::{self, Action, GateState, Ruling};
 use crate::name;
 use crate::record::{Archival, BrokenRecord, NewRevision, SkillRecord, State};
 use crate::skills::commit_error;
@@ -80,6 +81,8 @@ pub struct LibraryRecord {
     pub stale_since: Option<Timestamp>,
     /// Its latest revision that no curation made, bringing back aside; at least its creation.
     pub last_change: Timestamp,
+    /// Whether a schedule names it (`C-2`).
+    pub referenced: bool,
 }
 
 impl LibraryRecord {
@@ -163,15 +166,29 @@ pub struct RecordPage {
 pub struct Library {
     store: Arc<dyn LibraryStore>,
     clock: Arc<dyn Clock>,
+    prune_builtins: bool,
 }
 
 impl Library {
     /// Over a store.
     pub fn new(store: Arc<dyn LibraryStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+        Self {
+            store,
+            clock,
+            prune_builtins: false,
+        }
     }
 
-    /// The skills of the whole team that reviews and curations made, behind the identity `after`.
+    /// With builtins among what curations age, the protected ones apart (`C-3`). That is the installation's to say and
+    /// no request's.
+    #[must_use]
+    pub const fn with_prune_builtins(mut self, prune: bool) -> Self {
+        self.prune_builtins = prune;
+        self
+    }
+
+    /// The skills of the whole team that reviews and curations made, behind the identity `after`; with `prune_builtins`
+    /// the builtins too that are not protected.
     pub async fn list_records(
         &self,
         actor: &Actor,
@@ -180,7 +197,10 @@ impl Library {
         limit: u32,
     ) -> Result<RecordPage, Error> {
         let team = own_team(actor, parent)?;
-        let found = self.store.library_records(&team, after, limit).await?;
+        let found = self
+            .store
+            .library_records(&team, after, limit, self.prune_builtins)
+            .await?;
         let is_full = found.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
         let mut page = RecordPage::default();
         for found in found {
@@ -280,7 +300,7 @@ impl Library {
             Some(Ok(found)) => found,
         };
         let (name, from) = (found.exact_name(), found.age());
-        if let Some(refused) = refused(&found.record, transition.age) {
+        if let Some(refused) = refused(&found, transition.age, self.prune_builtins) {
             return Ok(result(name, from, refused));
         }
         if from == transition.age {
@@ -368,13 +388,18 @@ pub fn snapshot_name(team: &TeamId, run: &str) -> String {
 }
 
 /// The gates of a curation, whoever calls: what it may not archive it may not call stale either.
-fn refused(record: &SkillRecord, age: Age) -> Option<Outcome> {
+fn refused(found: &LibraryRecord, age: Age, prunable: bool) -> Option<Outcome> {
     let action = if age == Age::Active {
         Action::Restore
     } else {
         Action::Archive
     };
-    match gate::rule(Origin::Curation, record.gate_state(), action) {
+    let state = GateState {
+        referenced: found.referenced,
+        prunable,
+        ..found.record.gate_state()
+    };
+    match gate::rule(Origin::Curation, state, action) {
         Ruling::Refuse(gate) => Some(Outcome::Refused(gate.as_str())),
         Ruling::Allow | Ruling::AsArchive => None,
     }

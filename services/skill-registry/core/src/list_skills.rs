@@ -1,11 +1,13 @@
 //! Listing skills: the good ones, and apart from them the broken ones with their reasons (D-16).
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use steward_base::{FieldViolations, page};
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::index::{cut, neutral, shown_name};
+use crate::external::ExternalProblem;
+use crate::index::{cut, is_within, neutral, shown_name};
 use crate::name::Category;
 use crate::record::{BrokenRecord, HeaderState, SkillRecord};
 use crate::screen;
@@ -31,6 +33,8 @@ pub enum Broken {
     Header(Box<SkillRecord>, String),
     /// Its record cannot be read.
     Record(BrokenRecord),
+    /// It stands in a folder outside and cannot be taken in.
+    Outside(ExternalProblem),
 }
 
 /// A page of skills.
@@ -38,6 +42,8 @@ pub enum Broken {
 pub struct Listed {
     /// The good ones, by category and name.
     pub skills: Vec<SkillRecord>,
+    /// Identities of those that are hidden from the index; an agent is not shown them here either (`S-5`).
+    pub hidden: BTreeSet<String>,
     /// The broken ones, all of them on the first page.
     pub broken: Vec<Broken>,
     /// Empty at the end.
@@ -64,7 +70,7 @@ impl Skills {
         let archived = if request.archived { "archived" } else { "active" };
         let bound = [actor.team.as_str(), user, archived, category.as_str()];
         let after = page::decode(&bound, &request.page_token)?;
-        self.seed_builtins(&actor.team).await?;
+        self.seed(&actor.team).await?;
 
         let found = self.store.list(&actor.team, &actor.scopes(), request.archived).await?;
         // Names are shown in full where any namesake exists, listed here or not.
@@ -87,6 +93,13 @@ impl Skills {
                 },
             }
         }
+        if !request.archived && category == Category::default() {
+            broken.extend(self.external_problems(&actor.team).into_iter().map(Broken::Outside));
+        }
+        let hidden = self.store.hidden(&actor.team, actor.user.as_ref()).await?;
+        if actor.is_agent {
+            skills.retain(|record| !hidden.contains(&record.uid));
+        }
         skills.sort_by_cached_key(sort_key);
         if let Some(after) = &after {
             broken.clear();
@@ -100,6 +113,7 @@ impl Skills {
         let tool_text = tool_text(&skills, &broken, &everything, more);
         Ok(Listed {
             skills,
+            hidden,
             broken,
             next_page_token,
             tool_text,
@@ -129,16 +143,6 @@ pub fn warning(record: &SkillRecord) -> String {
         blocked.or(altered),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-fn is_within(category: &Category, wanted: &Category) -> bool {
-    let wanted = wanted.as_str();
-    wanted.is_empty()
-        || category.as_str() == wanted
-        || category
-            .as_str()
-            .strip_prefix(wanted)
-            .is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn sort_key(record: &SkillRecord) -> String {
@@ -187,6 +191,10 @@ fn tool_text(skills: &[SkillRecord], broken: &[Broken], everything: &[SkillRecor
         let (name, problem) = match broken {
             Broken::Header(record, problem) => (record.full_name(), problem.as_str()),
             Broken::Record(record) => (neutral(&record.skill), "its record is damaged"),
+            Broken::Outside(problem) => (
+                format!("external/{}", neutral(&problem.folder)),
+                problem.problem.as_str(),
+            ),
         };
         _ = write!(out, "\n- {name}: {}", cut(&neutral(problem), MAX_SHOWN_CHARS));
     }

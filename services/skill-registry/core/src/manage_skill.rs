@@ -25,7 +25,7 @@ use crate::screen;
 use crate::skills::{Skills, TRIES, commit_error, parse_new_name, read_answer, refused, too_busy};
 use crate::store::{Change, CommitError, RequestKey};
 
-pub(crate) use check::check_result;
+pub(crate) use check::{Naming, check_result};
 use draft::Draft;
 pub(crate) use draft::missing;
 pub(crate) use request::check_request_id;
@@ -165,12 +165,20 @@ impl Skills {
         category: &str,
         in_team: bool,
     ) -> Result<(Change, Managed), Error> {
-        self.seed_builtins(&actor.team).await?;
+        self.seed(&actor.team).await?;
         let (name, mut category, scope) = place(actor, &request.skill, category, in_team)?;
         let files = Files::from([(SkillPath::skill_md(), content.as_bytes().to_vec())]);
         let wanted = name::full_name(&scope, &category, &name);
         Self::pass_scope(actor, &scope, &wanted, "create")?;
-        let header = check_result(&self.settings, actor, &wanted, &name, &Files::new(), &files)?;
+        let header = check_result(
+            &self.settings,
+            actor,
+            &wanted,
+            &name,
+            &Files::new(),
+            &files,
+            Naming::Same,
+        )?;
         if category == Category::default() {
             category = header.category.clone();
         }
@@ -193,7 +201,7 @@ impl Skills {
             revision: revision.id.clone(),
             number: revision.number,
             tree: revision.tree.clone(),
-            header: HeaderState::Read(header),
+            header: HeaderState::Read(Box::new(header)),
             usage: Usage::default(),
             created: revision.created,
             updated: revision.created,
@@ -211,7 +219,13 @@ impl Skills {
     }
 
     /// Whether the scope has room for one more skill at this place.
-    async fn check_room(&self, actor: &Actor, scope: &Scope, category: &Category, name: &SkillId) -> Result<(), Error> {
+    pub(crate) async fn check_room(
+        &self,
+        actor: &Actor,
+        scope: &Scope,
+        category: &Category,
+        name: &SkillId,
+    ) -> Result<(), Error> {
         let found = self.store.list(&actor.team, std::slice::from_ref(scope), false).await?;
         let readable = found.iter().filter_map(|found| found.as_ref().ok()).collect::<Vec<_>>();
         let existing = readable.iter().map(|record| (&record.category, &record.name));
@@ -242,7 +256,10 @@ impl Skills {
         action: &Manage,
     ) -> Result<(Change, Managed), Error> {
         let record = self.resolve_active(actor, &request.skill).await?;
-        let ruling = Self::pass_gates(actor, &record, draft::gate_action(action))?;
+        let ruling = match draft::gate_action(action) {
+            removing @ Action::Delete => self.pass_removal(actor, &record, removing).await?,
+            other => Self::pass_gates(actor, &record, other)?,
+        };
         self.check_read(actor, &record, &request.base_revision).await?;
         if let Manage::Delete { absorbed_into } = action {
             return self
@@ -256,7 +273,15 @@ impl Skills {
             note,
         } = draft::draw(&record, &before, action)?;
         let full_name = record.full_name();
-        check_result(&self.settings, actor, &full_name, &record.name, &before, &files)?;
+        check_result(
+            &self.settings,
+            actor,
+            &full_name,
+            &record.name,
+            &before,
+            &files,
+            Naming::Same,
+        )?;
         self.screen(actor, &before, &files)?;
         let name = draft::gate_action(action).as_str();
         let revision = self
@@ -376,7 +401,7 @@ impl Skills {
     }
 
     /// Credentials are kept of nobody (D-12); the rest of the guard is for agents, where it is on (`S-14`).
-    fn screen(&self, actor: &Actor, before: &Files, after: &Files) -> Result<(), Error> {
+    pub(crate) fn screen(&self, actor: &Actor, before: &Files, after: &Files) -> Result<(), Error> {
         screen::secrets(before, after)?;
         let is_screened = actor.is_agent && self.settings.guard_agent_created;
         if is_screened {

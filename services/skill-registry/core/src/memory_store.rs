@@ -2,12 +2,12 @@
 
 mod library;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use steward_base::Timestamp;
-use steward_base::names::{SkillId, TeamId};
+use steward_base::names::{SkillId, TeamId, UserId};
 
 use crate::error::StoreFault;
 use crate::library::{RunChange, Snapshot};
@@ -27,6 +27,10 @@ struct Inner {
     fences: BTreeMap<(TeamId, String), u64>,
     stale: BTreeMap<SkillKey, Timestamp>,
     snapshots: Vec<(TeamId, Snapshot)>,
+    dropped: BTreeSet<(TeamId, String)>,
+    references: BTreeMap<(TeamId, String), BTreeSet<String>>,
+    hidden: BTreeSet<(TeamId, Option<UserId>, String)>,
+    generation: u64,
     changes: BTreeMap<(TeamId, String), BTreeMap<String, RunChange>>,
     answers: BTreeMap<(TeamId, String, String), (String, FirstAnswer)>,
 }
@@ -53,6 +57,13 @@ impl InMemorySkillStore {
         self.lock()
             .broken
             .insert((team.clone(), uid.to_owned()), "unknown provenance".to_owned());
+    }
+
+    /// Makes a skill one that Steward needs, as seeding does.
+    pub fn protect(&self, team: &TeamId, uid: &str) {
+        if let Some(record) = self.lock().records.get_mut(&(team.clone(), uid.to_owned())) {
+            record.protected = true;
+        }
     }
 
     /// Changes the stored bytes of a blob.
@@ -95,6 +106,12 @@ impl Inner {
             .collect()
     }
 
+    fn is_referenced(&self, team: &TeamId, uid: &str) -> bool {
+        self.references
+            .iter()
+            .any(|((owner, _), skills)| owner == team && skills.contains(uid))
+    }
+
     fn check(&self, change: &Change) -> Result<(), CommitError> {
         let record = &change.record;
         if let Some(job) = &change.fence {
@@ -130,6 +147,7 @@ impl Inner {
     }
 
     fn apply(&mut self, change: Change) {
+        self.generation += 1;
         let Change {
             mut record,
             revision,
@@ -285,6 +303,52 @@ impl SkillStore for InMemorySkillStore {
         Ok(())
     }
 
+    async fn generation(&self, _: &TeamId) -> Result<u64, StoreFault> {
+        Ok(self.lock().generation)
+    }
+
+    async fn hidden(&self, team: &TeamId, user: Option<&UserId>) -> Result<BTreeSet<String>, StoreFault> {
+        let inner = self.lock();
+        let of_user = inner
+            .hidden
+            .iter()
+            .filter(|(owner, who, _)| owner == team && (who.is_none() || who.as_ref() == user));
+        Ok(of_user.map(|(_, _, uid)| uid.clone()).collect())
+    }
+
+    async fn set_hidden(
+        &self,
+        team: &TeamId,
+        user: Option<&UserId>,
+        uid: &str,
+        hidden: bool,
+    ) -> Result<(), StoreFault> {
+        let mut inner = self.lock();
+        inner.generation += 1;
+        let key = (team.clone(), user.cloned(), uid.to_owned());
+        if hidden {
+            inner.hidden.insert(key);
+        } else {
+            inner.hidden.remove(&key);
+        }
+        Ok(())
+    }
+
+    async fn set_references(&self, team: &TeamId, holder: &str, uids: &[String]) -> Result<(), StoreFault> {
+        let mut inner = self.lock();
+        let key = (team.clone(), holder.to_owned());
+        if uids.is_empty() {
+            inner.references.remove(&key);
+        } else {
+            inner.references.insert(key, uids.iter().cloned().collect());
+        }
+        Ok(())
+    }
+
+    async fn is_referenced(&self, team: &TeamId, uid: &str) -> Result<bool, StoreFault> {
+        Ok(self.lock().is_referenced(team, uid))
+    }
+
     async fn purge(&self, purge: Purge) -> Result<u64, CommitError> {
         let mut inner = self.lock();
         let key = (purge.record.team.clone(), purge.record.uid.clone());
@@ -292,6 +356,8 @@ impl SkillStore for InMemorySkillStore {
             return Err(CommitError::VersionMismatch);
         }
         inner.records.remove(&key);
+        inner.generation += 1;
+        inner.hidden.retain(|(team, _, uid)| (team, uid) != (&key.0, &key.1));
         let revisions = inner.revisions.remove(&key).unwrap_or_default();
         inner.reads.retain(|(team, _, uid), _| (team, uid) != (&key.0, &key.1));
         inner

@@ -18,6 +18,10 @@ pub enum Scope {
     User(UserId),
     /// The team's library.
     Team,
+    /// In a read-only folder of the installation; each team has its own copy of the rows.
+    External,
+    /// Installed from a hub for the team.
+    Hub,
     /// Shipped with Steward; each team has its own copy of the rows.
     Builtin,
 }
@@ -28,6 +32,8 @@ impl Scope {
         match self {
             Self::User(_) => "user",
             Self::Team => "team",
+            Self::External => "external",
+            Self::Hub => "hub",
             Self::Builtin => "builtin",
         }
     }
@@ -36,7 +42,7 @@ impl Scope {
     pub fn owner(&self) -> &str {
         match self {
             Self::User(user) => user.as_str(),
-            Self::Team | Self::Builtin => "",
+            Self::Team | Self::External | Self::Hub | Self::Builtin => "",
         }
     }
 
@@ -45,6 +51,8 @@ impl Scope {
         match (label, owner) {
             ("user", owner) => UserId::parse(owner).ok().map(Self::User),
             ("team", "") => Some(Self::Team),
+            ("external", "") => Some(Self::External),
+            ("hub", "") => Some(Self::Hub),
             ("builtin", "") => Some(Self::Builtin),
             _ => None,
         }
@@ -55,9 +63,30 @@ impl Scope {
         match self {
             Self::User(_) => 0,
             Self::Team => 1,
-            Self::Builtin => 2,
+            Self::External => 2,
+            Self::Hub => 3,
+            Self::Builtin => 4,
         }
     }
+}
+
+/// The slug of a text (`S-17`): lower case, blanks and underscores as hyphens, other signs dropped, at most 64 characters.
+/// Empty when nothing is left.
+pub fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for letter in text.trim().chars().flat_map(char::to_lowercase) {
+        let letter = if letter.is_whitespace() || letter == '_' {
+            '-'
+        } else {
+            letter
+        };
+        let fits = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        if fits || letter == '-' && !slug.is_empty() && !slug.ends_with('-') {
+            slug.push(letter);
+        }
+    }
+    slug.truncate(steward_base::names::MAX_ID);
+    slug.trim_end_matches('-').to_owned()
 }
 
 /// The shelf of a skill: up to three ids with `/` between them, or none.
@@ -133,7 +162,7 @@ pub fn full_name(scope: &Scope, category: &Category, name: &SkillId) -> String {
 }
 
 /// Which of the skills in a scope keep a new one from having `folder`: those with its name, those in a folder below it,
-/// and those whose folder it would lie in. `existing` are the skills in use, as category and name.
+/// and those whose folder it would lie in. In a folder outside a name may stand in several categories (D-17). `existing` are the skills in use, as category and name.
 pub fn in_the_way<'a>(
     scope: &Scope,
     category: &Category,
@@ -146,7 +175,12 @@ pub fn in_the_way<'a>(
         .into_iter()
         .filter(|(their_category, their_name)| {
             let theirs = folder(their_category, their_name);
-            *their_name == name || is_below(&theirs, &wanted) || is_below(&wanted, &theirs)
+            let has_name = if *scope == Scope::External {
+                theirs == wanted
+            } else {
+                *their_name == name
+            };
+            has_name || is_below(&theirs, &wanted) || is_below(&wanted, &theirs)
         })
         .map(|(their_category, their_name)| full_name(scope, their_category, their_name))
         .collect::<Vec<_>>();
@@ -159,6 +193,8 @@ pub fn resource_name(team: &TeamId, scope: &Scope, id: &str) -> String {
     match scope {
         Scope::User(user) => format!("teams/{team}/users/{user}/skills/{id}"),
         Scope::Team => format!("teams/{team}/skills/{id}"),
+        Scope::External => format!("externals/skills/{id}"),
+        Scope::Hub => format!("hub/skills/{id}"),
         Scope::Builtin => format!("builtins/skills/{id}"),
     }
 }
@@ -182,8 +218,8 @@ pub struct SkillName {
 }
 
 /// Form of a skill's resource name.
-pub const SKILL_PATTERN: &str =
-    "teams/{team}/users/{user}/skills/{skill}, teams/{team}/skills/{skill} or builtins/skills/{skill}";
+pub const SKILL_PATTERN: &str = "teams/{team}/users/{user}/skills/{skill}, teams/{team}/skills/{skill}, \
+                                 externals/skills/{skill}, hub/skills/{skill} or builtins/skills/{skill}";
 
 impl SkillName {
     /// Takes a resource name apart.
@@ -194,6 +230,8 @@ impl SkillName {
                 (Some(TeamId::parse(*team)?), Scope::User(UserId::parse(*user)?), *id)
             }
             ["teams", team, "skills", id] => (Some(TeamId::parse(*team)?), Scope::Team, *id),
+            ["externals", "skills", id] => (None, Scope::External, *id),
+            ["hub", "skills", id] => (None, Scope::Hub, *id),
             ["builtins", "skills", id] => (None, Scope::Builtin, *id),
             _ => return Err(NameError::Pattern { pattern: SKILL_PATTERN }),
         };
@@ -309,7 +347,13 @@ mod tests {
     fn resource_names_round_trip_and_tell_archived_copies_apart() {
         let (team, name) = (TeamId::parse("red").unwrap(), SkillId::parse("pdf-merge").unwrap());
         let uid = "0198c0000000700080000000000000ab";
-        for scope in [Scope::User(UserId::parse("ann").unwrap()), Scope::Team, Scope::Builtin] {
+        for scope in [
+            Scope::User(UserId::parse("ann").unwrap()),
+            Scope::Team,
+            Scope::External,
+            Scope::Hub,
+            Scope::Builtin,
+        ] {
             let parsed = SkillName::parse(&resource_name(&team, &scope, "pdf-merge")).unwrap();
             assert_eq!((&parsed.scope, &parsed.name, &parsed.uid), (&scope, &name, &None));
             let parsed = SkillName::parse(&resource_name(&team, &scope, &archived_id(&name, uid))).unwrap();
@@ -343,9 +387,33 @@ mod tests {
         assert_eq!(way("data", "csv"), Vec::<String>::new());
     }
 
+    /// `S-17`.
+    #[test]
+    fn a_slug_is_lower_case_with_single_hyphens() {
+        for (text, expected) in [
+            ("Merge PDF_files", "merge-pdf-files"),
+            ("  a -- b!  ", "a-b"),
+            ("C++ / C#", "c-c"),
+            ("文档", ""),
+            ("-x-", "x"),
+            ("Ärger", "rger"),
+        ] {
+            assert_eq!(slug(text), expected, "{text}");
+        }
+        let long = slug(&"ab_".repeat(50));
+        assert!(SkillId::parse(&*long).is_ok(), "{long}");
+    }
+
     #[test]
     fn scopes_survive_their_columns() {
-        for scope in [Scope::User(UserId::parse("ann").unwrap()), Scope::Team, Scope::Builtin] {
+        let all = [
+            Scope::User(UserId::parse("ann").unwrap()),
+            Scope::Team,
+            Scope::External,
+            Scope::Hub,
+            Scope::Builtin,
+        ];
+        for scope in all {
             assert_eq!(Scope::from_columns(scope.label(), scope.owner()), Some(scope));
         }
         assert_eq!(Scope::from_columns("team", "ann"), None);

@@ -44,7 +44,7 @@ pub struct Archival {
 #[serde(rename_all = "snake_case")]
 pub enum HeaderState {
     /// It was read.
-    Read(Header),
+    Read(Box<Header>),
     /// It was not; what is wrong with it.
     Broken(String),
 }
@@ -113,17 +113,24 @@ impl SkillRecord {
         name::full_name(&self.scope, &self.category, &self.name)
     }
 
-    /// AIP resource name.
+    /// AIP resource name. A folder outside may hold a name twice, so that its skills are always named exactly.
     pub fn resource_name(&self) -> String {
+        if self.scope == Scope::External {
+            let id = name::archived_id(&self.name, &self.uid);
+            return name::resource_name(&self.team, &self.scope, &id);
+        }
         name::resource_name(&self.team, &self.scope, self.name.as_str())
     }
 
-    /// What the write gates look at.
+    /// What the write gates look at, as far as the record itself says: what schedules name and what the installation
+    /// lets curations prune is known elsewhere.
     pub const fn gate_state(&self) -> GateState {
         GateState {
             provenance: Some(self.provenance),
             pinned: self.pinned,
             protected: self.protected,
+            referenced: false,
+            prunable: false,
         }
     }
 

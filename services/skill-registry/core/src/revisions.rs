@@ -9,7 +9,7 @@ use steward_base::{FieldViolations, page};
 use crate::actor::Actor;
 use crate::error::Error;
 use crate::gate::Action;
-use crate::manage_skill::{Managed, check_request_id, check_result, short};
+use crate::manage_skill::{Managed, Naming, check_request_id, check_result, short};
 use crate::name::SkillName;
 use crate::path::SkillPath;
 use crate::record::{Files, NewRevision, Revision, SkillRecord};
@@ -76,7 +76,7 @@ impl Skills {
         Ok(diff(&old, &new))
     }
 
-    async fn files_of(&self, record: &SkillRecord, id: &str) -> Result<(Revision, Files), Error> {
+    pub(crate) async fn files_of(&self, record: &SkillRecord, id: &str) -> Result<(Revision, Files), Error> {
         let found = self.store.revision(&record.team, &record.uid, id).await?;
         let revision = found.ok_or_else(|| Error::RevisionNotFound {
             skill: record.full_name(),
@@ -147,7 +147,15 @@ impl Skills {
     ) -> Result<(Change, SkillRecord), Error> {
         let (_, files) = self.files_of(record, &request.revision).await?;
         // What was valid once is not measured by later limits, but it must still be this skill.
-        check_result(&self.settings, actor, &record.full_name(), &record.name, &files, &files)?;
+        check_result(
+            &self.settings,
+            actor,
+            &record.full_name(),
+            &record.name,
+            &files,
+            &files,
+            Naming::Same,
+        )?;
         let new = NewRevision {
             parent: Some(record),
             action: Action::RestoreRevision.as_str(),

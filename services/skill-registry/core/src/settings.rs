@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::Category;
+
 /// Limits and switches. Lengths of text are in Unicode scalar values, never in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -22,6 +24,10 @@ pub struct Settings {
     pub skills_per_scope: usize,
     /// Whether what an agent writes into a skill must pass the guard (`S-14`).
     pub guard_agent_created: bool,
+    /// Whether curations age builtins too, the protected ones apart (`C-3`).
+    pub prune_builtins: bool,
+    /// Categories whose skills the index shows without descriptions, those below them included (`S-4`).
+    pub compact_categories: Vec<Category>,
 }
 
 impl Default for Settings {
@@ -35,6 +41,8 @@ impl Default for Settings {
             skill_bytes: 10 * 1024 * 1024,
             skills_per_scope: 1_000,
             guard_agent_created: true,
+            prune_builtins: false,
+            compact_categories: Vec::new(),
         }
     }
 }

@@ -11,8 +11,10 @@ use steward_base::{Clock, FieldViolations, IdGen, Role};
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::gate::{self, Action, Gate, Ruling};
+use crate::external::{ExternalSource, Synced};
+use crate::gate::{self, Action, Gate, GateState, Ruling};
 use crate::header;
+use crate::listing::Indexes;
 use crate::name::{self, Reference, Scope, SkillName};
 use crate::path::{self, SkillPath};
 use crate::record::{Files, Found, HeaderState, Revision, SkillRecord};
@@ -29,6 +31,9 @@ pub struct Skills {
     pub(crate) settings: Settings,
     /// Teams whose builtins were looked at since the start.
     seeded: Mutex<BTreeSet<TeamId>>,
+    pub(crate) external: Option<Arc<dyn ExternalSource>>,
+    pub(crate) synced: Synced,
+    pub(crate) indexes: Indexes,
     turns: Turns,
 }
 
@@ -44,8 +49,24 @@ impl Skills {
             ids,
             settings,
             seeded: Mutex::default(),
+            external: None,
+            synced: Synced::default(),
+            indexes: Indexes::default(),
             turns: Turns::new(),
         }
+    }
+
+    /// With skills from folders outside.
+    #[must_use]
+    pub fn with_external(mut self, source: Arc<dyn ExternalSource>) -> Self {
+        self.external = Some(source);
+        self
+    }
+
+    /// Sees to it that the team has what comes with Steward and what stands in folders outside, as it is now.
+    pub(crate) async fn seed(&self, team: &TeamId) -> Result<(), Error> {
+        self.seed_builtins(team).await?;
+        self.sync_external(team).await
     }
 
     /// Waits until the others who write to the skill that `text` names are done.
@@ -81,7 +102,7 @@ impl Skills {
 
     /// The skill that `text` means: one in use before any archived one.
     pub(crate) async fn resolve(&self, actor: &Actor, text: &str) -> Result<SkillRecord, Error> {
-        self.seed_builtins(&actor.team).await?;
+        self.seed(&actor.team).await?;
         let reference = Reference::parse(text).map_err(|problem| FieldViolations::one("skill", problem.to_string()))?;
         let missing = || Error::SkillNotFound {
             skill: text.trim().to_owned(),
@@ -98,7 +119,7 @@ impl Skills {
 
     /// The skill with this resource name.
     pub(crate) async fn resolve_resource(&self, actor: &Actor, resource: &SkillName) -> Result<SkillRecord, Error> {
-        self.seed_builtins(&actor.team).await?;
+        self.seed(&actor.team).await?;
         let missing = || Error::SkillNotFound {
             skill: format!("{}/{}", resource.scope.label(), resource.name),
         };
@@ -138,7 +159,26 @@ impl Skills {
 
     /// Asks the gates (`S-14`), strictest first: whose skill it is, then whose scope.
     pub(crate) fn pass_gates(actor: &Actor, record: &SkillRecord, action: Action) -> Result<Ruling, Error> {
-        match gate::rule(actor.origin, record.gate_state(), action) {
+        Self::pass_gates_of(actor, record, record.gate_state(), action)
+    }
+
+    /// The same for an action that takes a skill out of use: what a schedule names matters too.
+    pub(crate) async fn pass_removal(
+        &self,
+        actor: &Actor,
+        record: &SkillRecord,
+        action: Action,
+    ) -> Result<Ruling, Error> {
+        let state = GateState {
+            referenced: self.store.is_referenced(&record.team, &record.uid).await?,
+            ..record.gate_state()
+        };
+        Self::pass_gates_of(actor, record, state, action)
+    }
+
+    fn pass_gates_of(actor: &Actor, record: &SkillRecord, state: GateState, action: Action) -> Result<Ruling, Error> {
+        let ruling = gate::rule(actor.origin, state, action);
+        match ruling {
             Ruling::Refuse(Gate::PinnedDelete) => {
                 return Err(Error::Pinned {
                     skill: record.full_name(),
@@ -148,7 +188,7 @@ impl Skills {
             Ruling::Allow | Ruling::AsArchive => {}
         }
         Self::pass_scope(actor, &record.scope, &record.full_name(), action.as_str())?;
-        Ok(gate::rule(actor.origin, record.gate_state(), action))
+        Ok(ruling)
     }
 
     /// Whether the actor writes in this scope at all.
@@ -161,7 +201,8 @@ impl Skills {
             Scope::Team if actor.origin.is_automatic() => {
                 return Err(refused(actor, skill.to_owned(), action, Gate::TeamLibrary));
             }
-            Scope::Team | Scope::Builtin => Role::Maintainer,
+            Scope::Hub if actor.origin == steward_base::Origin::Hub => return Ok(()),
+            Scope::Team | Scope::External | Scope::Hub | Scope::Builtin => Role::Maintainer,
         };
         if actor.role >= required {
             Ok(())
@@ -338,7 +379,7 @@ impl SkillRecord {
             .get(&SkillPath::skill_md())
             .map(|bytes| header::parse_bytes(bytes))
         {
-            Some(Ok(header)) => HeaderState::Read(header),
+            Some(Ok(header)) => HeaderState::Read(Box::new(header)),
             Some(Err(error)) => HeaderState::Broken(error.to_string()),
             None => HeaderState::Broken("has no SKILL.md".to_owned()),
         };

@@ -6,8 +6,10 @@
 
 pub mod contract;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
-use steward_base::names::{SkillId, TeamId};
+use steward_base::names::{SkillId, TeamId, UserId};
 use steward_base::{JobRef, Timestamp};
 
 use crate::error::StoreFault;
@@ -163,6 +165,22 @@ pub trait SkillStore: std::fmt::Debug + Send + Sync {
 
     /// Counts a look and remembers it.
     async fn record_view(&self, view: View) -> Result<(), StoreFault>;
+
+    /// A number that differs whenever anything that a listing of the team shows differs: a change, a hiding, a purge; no use.
+    async fn generation(&self, team: &TeamId) -> Result<u64, StoreFault>;
+
+    /// Identities of the skills that are hidden from the user: by the user, or by the team from everyone.
+    async fn hidden(&self, team: &TeamId, user: Option<&UserId>) -> Result<BTreeSet<String>, StoreFault>;
+
+    /// Hides a skill from a user, or with none from the whole team, or shows it again.
+    async fn set_hidden(&self, team: &TeamId, user: Option<&UserId>, uid: &str, hidden: bool)
+    -> Result<(), StoreFault>;
+
+    /// Makes `uids` the skills that a holder, such as a schedule, names; none to forget the holder.
+    async fn set_references(&self, team: &TeamId, holder: &str, uids: &[String]) -> Result<(), StoreFault>;
+
+    /// Whether any holder names the skill.
+    async fn is_referenced(&self, team: &TeamId, uid: &str) -> Result<bool, StoreFault>;
 
     /// Applies a change.
     async fn commit(&self, change: Change) -> Result<(), CommitError>;

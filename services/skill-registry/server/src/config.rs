@@ -1,9 +1,14 @@
 //! Settings of skill-registry: the section `skills`.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use steward_base::names::TeamId;
 use steward_runtime::Problem;
 use steward_skill_core::Settings;
+use steward_skill_core::name::Category;
 
 /// Settings of skill-registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +30,26 @@ pub struct Config {
     pub skills_per_scope: usize,
     /// Whether what an agent writes into a skill must pass the guard.
     pub guard_agent_created: bool,
+    /// Whether curations age the skills that come with Steward too; those that Steward needs stay in any case.
+    pub prune_builtins: bool,
+    /// Categories whose skills the index shows without descriptions, those below them included.
+    pub compact_categories: Vec<String>,
+    /// Folders outside whose skills are read and never written.
+    pub external: Vec<External>,
+    /// Seconds between two looks at those folders.
+    pub external_seconds: u32,
     /// Most connections that read at the same time.
     pub readers: u32,
+}
+
+/// A folder outside.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct External {
+    /// Absolute path. Folders with a SKILL.md below it are skills, those above them their categories.
+    pub path: PathBuf,
+    /// Ids of the teams that see it; empty for all.
+    pub teams: Vec<String>,
 }
 
 impl Default for Config {
@@ -41,6 +64,10 @@ impl Default for Config {
             skill_bytes: settings.skill_bytes,
             skills_per_scope: settings.skills_per_scope,
             guard_agent_created: settings.guard_agent_created,
+            prune_builtins: settings.prune_builtins,
+            compact_categories: Vec::new(),
+            external: Vec::new(),
+            external_seconds: 30,
             readers: 4,
         }
     }
@@ -64,13 +91,41 @@ impl Config {
                 problems.push(Problem::new(path, format!("must be 1 to {max}, is {value}")));
             }
         }
+        for category in &self.compact_categories {
+            if let Err(problem) = Category::parse(category) {
+                problems.push(Problem::new("compact_categories", format!("{category:?} {problem}")));
+            }
+        }
+        for (index, folder) in self.external.iter().enumerate() {
+            if !folder.path.is_absolute() {
+                problems.push(Problem::new(
+                    format!("external[{index}].path"),
+                    "must be an absolute path",
+                ));
+            }
+            for team in &folder.teams {
+                if let Err(problem) = TeamId::parse(team.as_str()) {
+                    problems.push(Problem::new(
+                        format!("external[{index}].teams"),
+                        format!("{team:?} {problem}"),
+                    ));
+                }
+            }
+        }
+        if !(1..=86_400).contains(&self.external_seconds) {
+            problems.push(Problem::new("external_seconds", "must be 1 to 86400"));
+        }
         if !(1..=64).contains(&self.readers) {
             problems.push(Problem::new("readers", "must be 1 to 64"));
         }
         problems
     }
 
-    pub(crate) const fn settings(&self) -> Settings {
+    pub(crate) fn external_interval(&self) -> Duration {
+        Duration::from_secs(self.external_seconds.into())
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
         Settings {
             agent_description_chars: self.agent_description_chars,
             description_chars: self.description_chars,
@@ -80,6 +135,12 @@ impl Config {
             skill_bytes: self.skill_bytes,
             skills_per_scope: self.skills_per_scope,
             guard_agent_created: self.guard_agent_created,
+            prune_builtins: self.prune_builtins,
+            compact_categories: self
+                .compact_categories
+                .iter()
+                .filter_map(|category| Category::parse(category).ok())
+                .collect(),
         }
     }
 }

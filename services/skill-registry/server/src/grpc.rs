@@ -1,12 +1,16 @@
-//! `steward.skill.v1.SkillService`, and [`library`] beside it: one file per RPC, which decodes, calls the core and encodes.
+//! `steward.skill.v1.SkillService`, with [`library`] and [`exchange`] beside it: one file per RPC, which decodes, calls
+//! the core and encodes.
 
 mod archive_skill;
+mod blame_file;
 mod convert;
 mod diff_revisions;
 #[cfg(test)]
 mod error_contract;
+mod exchange;
 mod get_index;
 mod get_skill;
+mod hide_skill;
 mod library;
 mod list_revisions;
 mod list_skills;
@@ -26,6 +30,7 @@ use steward_proto::skill::v1::skill_service_server::SkillService;
 use steward_skill_core::{Error, Skills};
 use tonic::{Request, Response, Status};
 
+pub(crate) use exchange::ExchangeHandlers;
 pub(crate) use library::LibraryHandlers;
 
 /// `ErrorInfo.domain` of this service.
@@ -38,10 +43,8 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    pub(crate) fn new(skills: Skills) -> Self {
-        Self {
-            skills: Arc::new(skills),
-        }
+    pub(crate) fn new(skills: Arc<Skills>) -> Self {
+        Self { skills }
     }
 }
 
@@ -105,6 +108,20 @@ impl SkillService for Handlers {
 
     async fn get_index(&self, request: Request<pb::GetIndexRequest>) -> Result<Response<pb::GetIndexResponse>, Status> {
         get_index::get_index(&self.skills, request).await
+    }
+
+    async fn hide_skill(
+        &self,
+        request: Request<pb::HideSkillRequest>,
+    ) -> Result<Response<pb::HideSkillResponse>, Status> {
+        hide_skill::hide_skill(&self.skills, request).await
+    }
+
+    async fn blame_file(
+        &self,
+        request: Request<pb::BlameFileRequest>,
+    ) -> Result<Response<pb::BlameFileResponse>, Status> {
+        blame_file::blame_file(&self.skills, request).await
     }
 
     async fn list_revisions(

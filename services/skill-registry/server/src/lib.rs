@@ -5,14 +5,18 @@
 #![warn(missing_docs)]
 
 mod config;
+mod external;
 mod grpc;
 mod sqlite;
 
 use std::sync::Arc;
 
 use steward_grpc::{Auth, Built};
+use steward_proto::skill::v1::exchange_service_server::ExchangeServiceServer;
 use steward_proto::skill::v1::library_service_server::LibraryServiceServer;
 use steward_proto::skill::v1::skill_service_server::SkillServiceServer;
+use steward_runtime::reconcile::{Every, Nudge, Reconciler as _, Runner};
+use steward_runtime::tasks::Policy;
 use steward_runtime::{Boot, StartError};
 use steward_skill_core::{Library, Skills};
 
@@ -23,6 +27,15 @@ pub use config::Config;
 pub struct Deps {
     /// Who may call.
     pub auth: Arc<Auth>,
+}
+
+/// The limits that every client has too.
+macro_rules! message_limits {
+    ($server:expr) => {
+        $server
+            .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+    };
 }
 
 /// Opens the store below `boot.data_dir`, brings its schema up to date, and puts the service together.
@@ -38,17 +51,22 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         Ok(())
     });
     let store = Arc::new(store);
-    let library = Library::new(Arc::<sqlite::SqliteSkillStore>::clone(&store), Arc::clone(&boot.clock));
+    let library = Library::new(Arc::<sqlite::SqliteSkillStore>::clone(&store), Arc::clone(&boot.clock))
+        .with_prune_builtins(config.prune_builtins);
+    let external = external::Folders::new(&config);
+    external.look().await;
     let skills = Skills::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.settings());
-    let server = SkillServiceServer::new(grpc::Handlers::new(skills))
-        .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
-    let library = LibraryServiceServer::new(grpc::LibraryHandlers::new(library))
-        .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
-    Built::builder("skill-registry", boot, deps.auth)
-        .service(server)
-        .service(library)
-        .build()
-        .await
+    let skills = Arc::new(skills.with_external(Arc::new(external.clone())));
+    let exchange = grpc::ExchangeHandlers::new(Arc::clone(&skills));
+    let library = grpc::LibraryHandlers::new(library, Arc::clone(&skills));
+    let mut builder = Built::builder("skill-registry", boot, deps.auth)
+        .service(message_limits!(SkillServiceServer::new(grpc::Handlers::new(skills))))
+        .service(message_limits!(LibraryServiceServer::new(library)))
+        .service(message_limits!(ExchangeServiceServer::new(exchange)));
+    if external.is_needed() {
+        let (name, every) = (external.name(), Every::new(config.external_interval()));
+        let runner = Runner::new(external, every, Nudge::new(), Arc::clone(&boot.clock));
+        builder = builder.background(name, Policy::ESSENTIAL, |tasks| runner.run(tasks.stopping()));
+    }
+    builder.build().await
 }

@@ -10,11 +10,12 @@ mod rows;
 mod tests;
 mod write;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
-use steward_base::names::{SkillId, TeamId};
+use steward_base::names::{SkillId, TeamId, UserId};
 use steward_runtime::failpoint;
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::name::Scope;
@@ -158,6 +159,53 @@ impl SkillStore for SqliteSkillStore {
             .write(move |connection| Box::pin(write::record_view(connection, view)))
             .await;
         written.map_err(|error| fault("count a view", error))
+    }
+
+    async fn generation(&self, team: &TeamId) -> Result<u64, StoreFault> {
+        let internal = |error| fault("look for changes", error);
+        let mut reader = self.sqlite.read().await.map_err(internal)?;
+        read::generation(&mut reader, team).await.map_err(internal)
+    }
+
+    async fn hidden(&self, team: &TeamId, user: Option<&UserId>) -> Result<BTreeSet<String>, StoreFault> {
+        let internal = |error| fault("list hidden skills", error);
+        let mut reader = self.sqlite.read().await.map_err(internal)?;
+        read::hidden(&mut reader, team, user).await.map_err(internal)
+    }
+
+    async fn set_hidden(
+        &self,
+        team: &TeamId,
+        user: Option<&UserId>,
+        uid: &str,
+        hidden: bool,
+    ) -> Result<(), StoreFault> {
+        let (team, uid) = (team.clone(), uid.to_owned());
+        let user = user.map_or_else(String::new, |user| user.as_str().to_owned());
+        let written = self
+            .sqlite
+            .write(move |connection| {
+                Box::pin(async move { write::set_hidden(connection, &team, &user, &uid, hidden).await })
+            })
+            .await;
+        written.map_err(|error| fault("hide a skill", error))
+    }
+
+    async fn set_references(&self, team: &TeamId, holder: &str, uids: &[String]) -> Result<(), StoreFault> {
+        let (team, holder, uids) = (team.clone(), holder.to_owned(), uids.to_vec());
+        let written = self
+            .sqlite
+            .write(move |connection| {
+                Box::pin(async move { write::set_references(connection, &team, &holder, &uids).await })
+            })
+            .await;
+        written.map_err(|error| fault("record what a schedule names", error))
+    }
+
+    async fn is_referenced(&self, team: &TeamId, uid: &str) -> Result<bool, StoreFault> {
+        let internal = |error| fault("look for references", error);
+        let mut reader = self.sqlite.read().await.map_err(internal)?;
+        read::is_referenced(&mut reader, team, uid).await.map_err(internal)
     }
 
     async fn commit(&self, change: Change) -> Result<(), CommitError> {

@@ -202,7 +202,7 @@ impl Person {
             let view = skill::ViewSkillRequest {
                 parent: self.user.clone(),
                 skill: item.name.clone(),
-                path: String::new(),
+                ..skill::ViewSkillRequest::default()
             };
             let text = self.client.skills.view_skill(view).await?.content;
             skills.push((item, text));

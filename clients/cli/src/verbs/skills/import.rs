@@ -159,7 +159,7 @@ impl Import<'_> {
         let view = pb::ViewSkillRequest {
             parent: self.session.user.clone(),
             skill: candidate.full_name(),
-            path: String::new(),
+            ..pb::ViewSkillRequest::default()
         };
         let Ok(present) = self.session.client.skills.view_skill(view).await else {
             return (Outcome::Failed, vec![told(exists)]);

@@ -74,6 +74,7 @@ impl Knowledge for RemoteKnowledge {
             user,
             tools,
             platform: platform.to_owned(),
+            environments: Vec::new(),
         });
         // Both or neither: a session that begins without what is known would be that way for good.
         let (snapshot, index) = tokio::join!(snapshot, index);

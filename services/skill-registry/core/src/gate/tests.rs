@@ -16,12 +16,14 @@ fn state(provenance: Provenance) -> GateState {
         provenance: Some(provenance),
         pinned: false,
         protected: false,
+        referenced: false,
+        prunable: false,
     }
 }
 
 /// A letter per action in the order of [`Action::ALL`]: `+` allowed, `a` archived instead, `-` refused. One row per
 /// state, in the order of the test.
-fn expected(origin: Origin) -> [&'static str; 10] {
+fn expected(origin: Origin) -> [&'static str; 17] {
     match origin {
         Origin::Foreground | Origin::Import => [
             "+++++++++++",
@@ -34,24 +36,45 @@ fn expected(origin: Origin) -> [&'static str; 10] {
             "-----------",
             "+++++++++++",
             "-----------",
+            "+++++++++++",
+            "+++++++++++",
+            "-----+++++-",
+            "-------+++-",
+            "-------+++-",
+            "-----+++++-",
+            "+++++++++++",
         ],
-        Origin::Review | Origin::Curation | Origin::Schedule | Origin::Delegate => {
-            let mut rows = ["-----------"; 10];
-            rows[0] = "+++++a++---";
+        Origin::Review | Origin::Schedule | Origin::Delegate => agents_only(),
+        Origin::Curation => {
+            let mut rows = agents_only();
+            rows[12] = "-----a++---";
+            rows[14] = "-------+---";
+            rows[15] = "-------+---";
             rows
         }
         Origin::Hub => {
-            let mut rows = ["-----------"; 10];
+            let mut rows = ["-----------"; 17];
             rows[4] = "+++++a++---";
             rows
         }
         Origin::Builtin => {
-            let mut rows = ["-----------"; 10];
+            let mut rows = ["-----------"; 17];
             rows[5] = "+++++a++---";
             rows[6] = "+++++--+---";
+            rows[12] = "+++++a++---";
+            rows[14] = "+++++--+---";
+            rows[15] = "+++++a++---";
             rows
         }
     }
+}
+
+/// What reviews, schedules and delegates may: agent-created skills, and no removal of one that a schedule names.
+fn agents_only() -> [&'static str; 17] {
+    let mut rows = ["-----------"; 17];
+    rows[0] = "+++++a++---";
+    rows[10] = "+++++--+---";
+    rows
 }
 
 /// Every cell, so that a change of the rules is seen as a change of the table and of nothing else. One row per origin
@@ -60,8 +83,15 @@ fn expected(origin: Origin) -> [&'static str; 10] {
 fn the_table_is_what_the_rules_say() {
     let open = |name| GateState {
         provenance: Provenance::parse(name),
-        pinned: false,
-        protected: false,
+        ..state(Provenance::UserMade)
+    };
+    let referenced = |state| GateState {
+        referenced: true,
+        ..state
+    };
+    let prunable = |state| GateState {
+        prunable: true,
+        ..state
     };
     let pinned = |name| GateState {
         pinned: true,
@@ -84,6 +114,19 @@ fn the_table_is_what_the_rules_say() {
         ("external", open("external")),
         ("imported", open("imported")),
         ("unreadable", open("no such provenance")),
+        ("agent referenced", referenced(open("agent_created"))),
+        ("user referenced", referenced(open("user_made"))),
+        ("prunable builtin", prunable(open("builtin"))),
+        ("prunable builtin pinned", prunable(pinned("builtin"))),
+        (
+            "prunable protected",
+            prunable(GateState {
+                protected: true,
+                ..open("builtin")
+            }),
+        ),
+        ("prunable builtin referenced", prunable(referenced(open("builtin")))),
+        ("prunable user", prunable(open("user_made"))),
     ];
     let letters = |origin: Origin, state: GateState| {
         Action::ALL
@@ -148,8 +191,7 @@ fn a_review_is_refused_on_everything_that_is_not_its_own() {
 fn an_unreadable_record_is_refused_to_everyone() {
     let unreadable = GateState {
         provenance: None,
-        pinned: false,
-        protected: false,
+        ..state(Provenance::UserMade)
     };
     for origin in ORIGINS {
         for action in Action::ALL {

@@ -26,22 +26,28 @@ enum Step<'a> {
 
 impl Library {
     /// Puts back what `run` changed, in the name of the run `rollback`. Before anything is touched, all that will be
-    /// needed is read and a safety snapshot is taken. What something else changed since stays as it is.
+    /// needed is read and a safety snapshot is taken. What something else changed since stays as it is. A run that
+    /// changed nothing is undone by doing nothing: then there is no safety snapshot either.
     pub async fn rollback_run(
         &self,
         actor: &Actor,
         parent: &str,
         run: &str,
         rollback: &str,
-    ) -> Result<(Snapshot, Vec<TransitionResult>), Error> {
+    ) -> Result<(Option<Snapshot>, Vec<TransitionResult>), Error> {
         let team = own_run(actor, parent, rollback)?;
         if run == rollback {
             return Err(FieldViolations::one("run", "must be another run").into());
         }
-        let before = self.snapshot(&team, run).await?;
+        let Some(before) = self.undoable(&team, run).await? else {
+            return Ok((None, Vec::new()));
+        };
         let entries: BTreeMap<&str, &SnapshotEntry> =
             before.skills.iter().map(|entry| (entry.uid.as_str(), entry)).collect();
         let changes = self.store.run_changes(&team, run).await?;
+        if changes.is_empty() {
+            return Ok((None, Vec::new()));
+        }
         let done = self.done(&team, rollback).await?;
         for change in changes.iter().filter(|change| !done.contains_key(&change.uid)) {
             if let Step::PutBack(found, _) = self.step(&team, change, &entries).await? {
@@ -58,7 +64,19 @@ impl Library {
             let step = self.step(&team, change, &entries).await?;
             results.push(self.take(actor, rollback, change, step).await?);
         }
-        Ok((safety, results))
+        Ok((Some(safety), results))
+    }
+
+    /// The snapshot of a run that is to be undone; none if the run never took one, since then it changed nothing. One
+    /// that was dropped for newer ones is an error: what that run did is not known any more.
+    async fn undoable(&self, team: &TeamId, run: &str) -> Result<Option<Snapshot>, Error> {
+        let found = self.store.snapshot(team, run).await?;
+        if found.is_none() && self.store.was_dropped(team, run).await? {
+            return Err(Error::SnapshotNotFound {
+                snapshot: super::snapshot_name(team, run),
+            });
+        }
+        Ok(found)
     }
 
     async fn step<'a>(
@@ -81,7 +99,8 @@ impl Library {
         if found.record.version != change.version {
             return Ok(Step::Done(Outcome::Conflict("changed")));
         }
-        if let Some(refused) = refused(&found.record, entry.age()) {
+        // What a run did to a builtin may be undone when the setting has been taken back since.
+        if let Some(refused) = refused(&found, entry.age(), true) {
             return Ok(Step::Done(refused));
         }
         Ok(Step::PutBack(Box::new(found), entry))

@@ -155,13 +155,14 @@ impl AgeChange {
 /// Where libraries are kept. Implementations pass [`crate::store::contract::library::check`].
 #[async_trait]
 pub trait LibraryStore: SkillStore {
-    /// The team's skills that reviews and curations made, and those whose maker cannot be read, by identity, behind
-    /// `after`, at most `limit`.
+    /// The team's skills that reviews and curations made, those whose maker cannot be read, and if `builtins` the
+    /// builtins that are not protected, by identity, behind `after`, at most `limit`.
     async fn library_records(
         &self,
         team: &TeamId,
         after: Option<&str>,
         limit: u32,
+        builtins: bool,
     ) -> Result<Vec<Result<LibraryRecord, BrokenRecord>>, StoreFault>;
 
     /// One skill, whoever made it.
@@ -177,6 +178,12 @@ pub trait LibraryStore: SkillStore {
 
     /// The snapshot of a run.
     async fn snapshot(&self, team: &TeamId, run: &str) -> Result<Option<Snapshot>, StoreFault>;
+
+    /// The snapshots that are kept, newest first.
+    async fn snapshots(&self, team: &TeamId) -> Result<Vec<Snapshot>, StoreFault>;
+
+    /// Whether the run had a snapshot that was dropped for newer ones.
+    async fn was_dropped(&self, team: &TeamId, run: &str) -> Result<bool, StoreFault>;
 
     /// What a run changed so far, by identity.
     async fn run_changes(&self, team: &TeamId, run: &str) -> Result<Vec<RunChange>, StoreFault>;

@@ -1,5 +1,6 @@
 //! What a curation may do to a library, and how that is undone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -285,6 +286,138 @@ async fn what_people_did_since_is_kept_and_named() {
             Outcome::Unchanged,
             Outcome::Conflict("name_taken"),
         ]
+    );
+}
+
+/// `C-4`: what changed nothing is undone by doing nothing; what is no longer known is not.
+#[tokio::test]
+async fn undoing_a_run_that_changed_nothing_succeeds_and_takes_no_snapshot() {
+    let world = world();
+    let team = TeamId::parse("red").unwrap();
+    world
+        .library
+        .create_snapshot(&curation("looked"), "teams/red", "looked")
+        .await
+        .unwrap();
+    for run in ["never", "looked"] {
+        let (snapshot, results) = world
+            .library
+            .rollback_run(&curation("undo"), "teams/red", run, "undo")
+            .await
+            .unwrap();
+        assert_eq!((snapshot, results), (None, Vec::new()), "{run}");
+    }
+    assert!(world.store.snapshot(&team, "undo").await.unwrap().is_none());
+    for number in 0..SNAPSHOTS {
+        let run = format!("run-{number}");
+        world
+            .library
+            .create_snapshot(&curation(&run), "teams/red", &run)
+            .await
+            .unwrap();
+    }
+    let dropped = world
+        .library
+        .rollback_run(&curation("undo"), "teams/red", "looked", "undo")
+        .await;
+    assert!(matches!(dropped, Err(Error::SnapshotNotFound { .. })), "{dropped:?}");
+}
+
+/// `C-3`.
+#[tokio::test]
+async fn builtins_age_only_where_that_is_switched_on_and_never_the_protected_ones() {
+    let mut world = world();
+    let names = [
+        ("shipped", false, false),
+        ("needed", true, false),
+        ("pinned", false, true),
+    ];
+    let mut all = Vec::new();
+    for (name, protected, pinned) in names {
+        let found = world.add("builtin", name, Provenance::Builtin).await;
+        let record = SkillRecord {
+            version: found.record.version + 1,
+            pinned,
+            ..found.record.clone()
+        };
+        world
+            .store
+            .commit(Change::of(record, Some(found.record.version), None))
+            .await
+            .unwrap();
+        if protected {
+            world.store.protect(&found.record.team, &found.record.uid);
+        }
+        all.push(found.record.uid);
+    }
+    let listed = async |library: &Library| {
+        let page = library
+            .list_records(&curation("run"), "teams/red", None, 100)
+            .await
+            .unwrap();
+        page.records
+            .iter()
+            .map(|found| found.record.name.to_string())
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(listed(&world.library).await, BTreeSet::new());
+    let off = world.get(&all[0]).await;
+    assert_eq!(
+        world.apply("off", &off, Age::Archived).await.outcome,
+        Outcome::Refused("builtin")
+    );
+    world.library = world.library.with_prune_builtins(true);
+    assert_eq!(
+        listed(&world.library).await,
+        BTreeSet::from(["pinned".to_owned(), "shipped".to_owned()])
+    );
+    let outcomes = [
+        Outcome::Applied,
+        Outcome::Refused("protected"),
+        Outcome::Refused("pinned"),
+    ];
+    for (uid, expected) in all.iter().zip(outcomes) {
+        let found = world.get(uid).await;
+        assert_eq!(
+            world.apply("run", &found, Age::Archived).await.outcome,
+            expected,
+            "{}",
+            found.exact_name()
+        );
+    }
+    // Seeding leaves alone what was set aside (`S-21`), and the run can be undone when the setting is off again.
+    world.library = world.library.with_prune_builtins(false);
+    assert_eq!(world.undo("run", "undo").await.len(), 1);
+    assert_eq!(world.get(&all[0]).await.age(), Age::Active);
+}
+
+/// `C-2`, D-23: whatever the worker asks for.
+#[tokio::test]
+async fn a_skill_that_a_schedule_names_is_not_set_aside() {
+    let world = world();
+    let found = world.add("team", "nightly", Provenance::AgentCreated).await;
+    let uids = [found.record.uid.clone()];
+    world
+        .store
+        .set_references(&found.record.team, "schedules/s1", &uids)
+        .await
+        .unwrap();
+    let found = world.get(&found.record.uid).await;
+    for age in [Age::Stale, Age::Archived] {
+        assert_eq!(
+            world.apply("run", &found, age).await.outcome,
+            Outcome::Refused("referenced")
+        );
+    }
+    world
+        .store
+        .set_references(&found.record.team, "schedules/s1", &[])
+        .await
+        .unwrap();
+    let found = world.get(&found.record.uid).await;
+    assert_eq!(
+        world.apply("run", &found, Age::Archived).await.outcome,
+        Outcome::Applied
     );
 }
 

@@ -12,6 +12,15 @@ use crate::path::SkillPath;
 use crate::record::Files;
 use crate::settings::Settings;
 
+/// What the name in the front matter must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// The skill's name (D-50).
+    Same,
+    /// Whatever the files from outside say: they stay as they are, byte for byte (`S-1`).
+    AsImported,
+}
+
 /// Checks the whole result of a change and gives back the header that it has.
 pub(crate) fn check_result(
     settings: &Settings,
@@ -20,11 +29,15 @@ pub(crate) fn check_result(
     name: &SkillId,
     before: &Files,
     after: &Files,
+    naming: Naming,
 ) -> Result<Header, Error> {
     check_sizes(settings, before, after)?;
     let mut violations = FieldViolations::new();
     check_paths(&mut violations, before, after);
-    let header = check_skill_md(&mut violations, settings, actor, name, before, after);
+    let header = check_skill_md(&mut violations, settings, actor, before, after);
+    if let Some(header) = header.as_ref().filter(|_| naming == Naming::Same) {
+        check_name(&mut violations, name, before, &header.name);
+    }
     match (header, violations.into_result()) {
         (Some(header), Ok(())) => Ok(header),
         (_, Err(violations)) => Err(Error::SkillInvalid {
@@ -48,7 +61,6 @@ fn check_skill_md(
     violations: &mut FieldViolations,
     settings: &Settings,
     actor: &Actor,
-    name: &SkillId,
     before: &Files,
     after: &Files,
 ) -> Option<Header> {
@@ -65,14 +77,6 @@ fn check_skill_md(
             return None;
         }
     };
-    if header.name != name.as_str() {
-        let problem = format!(
-            "says the name is {:?}, but the skill is {:?}; they must be the same",
-            header.name,
-            name.as_str()
-        );
-        violations.add("SKILL.md", problem);
-    }
     let limit = if actor.is_agent {
         settings.agent_description_chars
     } else {
@@ -86,6 +90,19 @@ fn check_skill_md(
         violations.add("SKILL.md", problem);
     }
     Some(header)
+}
+
+/// A name that came in with the files stays as it is until someone changes it.
+fn check_name(violations: &mut FieldViolations, name: &SkillId, before: &Files, said: &str) {
+    let old = text_of(before).and_then(|text| header::parse(text).ok());
+    let is_old = old.is_some_and(|old| old.name == said);
+    if said != name.as_str() && !is_old {
+        let problem = format!(
+            "says the name is {said:?}, but the skill is {:?}; they must be the same",
+            name.as_str()
+        );
+        violations.add("SKILL.md", problem);
+    }
 }
 
 fn check_paths(violations: &mut FieldViolations, before: &Files, after: &Files) {

@@ -24,6 +24,7 @@ impl Inner {
         Ok(LibraryRecord {
             stale_since: self.stale.get(key).copied(),
             last_change: last_change.map_or(record.created, |at| at.max(record.created)),
+            referenced: self.is_referenced(&key.0, &key.1),
             record,
         })
     }
@@ -62,7 +63,8 @@ impl Inner {
             if new.spare.as_ref() != Some(&run) {
                 self.snapshots
                     .retain(|(team, snapshot)| (team, &snapshot.run) != (&new.team, &run));
-                self.changes.remove(&(new.team.clone(), run));
+                self.changes.remove(&(new.team.clone(), run.clone()));
+                self.dropped.insert((new.team.clone(), run));
             }
         }
         Ok(snapshot)
@@ -79,12 +81,20 @@ impl Inner {
 
 #[async_trait]
 impl LibraryStore for InMemorySkillStore {
-    async fn library_records(&self, team: &TeamId, after: Option<&str>, limit: u32) -> Result<Vec<Found>, StoreFault> {
+    async fn library_records(
+        &self,
+        team: &TeamId,
+        after: Option<&str>,
+        limit: u32,
+        builtins: bool,
+    ) -> Result<Vec<Found>, StoreFault> {
         let inner = self.lock();
         let wanted = inner.records.iter().filter(|(key, record)| {
             key.0 == *team
                 && after.is_none_or(|after| key.1.as_str() > after)
-                && (record.provenance == Provenance::AgentCreated || inner.broken.contains_key(key))
+                && (record.provenance == Provenance::AgentCreated
+                    || builtins && record.provenance == Provenance::Builtin && !record.protected
+                    || inner.broken.contains_key(key))
         });
         Ok(wanted
             .take(limit as usize)
@@ -104,6 +114,16 @@ impl LibraryStore for InMemorySkillStore {
 
     async fn snapshot(&self, team: &TeamId, run: &str) -> Result<Option<Snapshot>, StoreFault> {
         Ok(self.lock().snapshot_of(team, run).cloned())
+    }
+
+    async fn snapshots(&self, team: &TeamId) -> Result<Vec<Snapshot>, StoreFault> {
+        let inner = self.lock();
+        let of_team = inner.snapshots.iter().rev().filter(|(owner, _)| owner == team);
+        Ok(of_team.map(|(_, snapshot)| snapshot.clone()).collect())
+    }
+
+    async fn was_dropped(&self, team: &TeamId, run: &str) -> Result<bool, StoreFault> {
+        Ok(self.lock().dropped.contains(&(team.clone(), run.to_owned())))
     }
 
     async fn run_changes(&self, team: &TeamId, run: &str) -> Result<Vec<RunChange>, StoreFault> {

@@ -31,10 +31,14 @@ where
     looks_are_counted_and_remembered(&open().await).await;
     revisions_are_listed_newest_first(&open().await).await;
     a_purge_leaves_nothing_behind(&open().await).await;
+    what_is_hidden_is_hidden_from_the_right_people(&open().await).await;
+    the_generation_follows_changes_and_no_uses(&open().await).await;
 }
 
 const UID_A: &str = "0198c00000007000800000000000000a";
 const UID_B: &str = "0198c00000007000800000000000000b";
+const UID_C: &str = "0198c00000007000800000000000000c";
+const UID_D: &str = "0198c00000007000800000000000000d";
 
 fn team(name: &str) -> TeamId {
     TeamId::parse(name).expect("a team id")
@@ -510,4 +514,70 @@ async fn a_purge_leaves_nothing_behind(store: &impl SkillStore) {
         2,
         "a shared blob is gone"
     );
+}
+
+async fn what_is_hidden_is_hidden_from_the_right_people(store: &impl SkillStore) {
+    for (uid, name) in [(UID_A, "one"), (UID_B, "two")] {
+        put(store, new_skill(uid, Scope::Team, "", name)).await;
+    }
+    let (red, ann, bob) = (
+        team("red"),
+        UserId::parse("ann").expect("an id"),
+        UserId::parse("bob").expect("an id"),
+    );
+    let hidden = async |user| {
+        store
+            .hidden(&red, user)
+            .await
+            .expect("an answer")
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
+    store.set_hidden(&red, Some(&ann), UID_A, true).await.expect("hidden");
+    store.set_hidden(&red, None, UID_B, true).await.expect("hidden");
+    store.set_hidden(&red, None, UID_B, true).await.expect("hidden again");
+    assert_eq!(hidden(Some(&ann)).await, [UID_A, UID_B]);
+    assert_eq!(hidden(Some(&bob)).await, [UID_B]);
+    assert_eq!(hidden(None).await, [UID_B]);
+    assert!(
+        store
+            .hidden(&team("blue"), Some(&ann))
+            .await
+            .expect("an answer")
+            .is_empty()
+    );
+    store.set_hidden(&red, None, UID_B, false).await.expect("shown");
+    assert_eq!(
+        hidden(Some(&ann)).await,
+        [UID_A],
+        "what the team shows again is not what the person hides"
+    );
+}
+
+async fn the_generation_follows_changes_and_no_uses(store: &impl SkillStore) {
+    let red = team("red");
+    let mut last = store.generation(&red).await.expect("a number");
+    let mut moved = async |what: &str, expected: bool| {
+        let now = store.generation(&red).await.expect("a number");
+        assert_eq!(now != last, expected, "{what}");
+        last = now;
+    };
+    let made = put(store, new_skill(UID_A, Scope::Team, "", "one")).await;
+    moved("a creation", true).await;
+    let view = View {
+        team: red.clone(),
+        uid: UID_A.to_owned(),
+        revision: made.revision.clone(),
+        reader: None,
+        is_use: true,
+        at: at(5),
+    };
+    store.record_view(view).await.expect("a look");
+    moved("a look", false).await;
+    put(store, next(&made, "new", 6)).await;
+    moved("a change", true).await;
+    store.set_hidden(&red, None, UID_A, true).await.expect("hidden");
+    moved("a hiding", true).await;
+    store.set_hidden(&red, None, UID_A, false).await.expect("shown");
+    moved("a showing", true).await;
 }

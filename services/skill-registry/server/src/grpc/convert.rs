@@ -8,6 +8,8 @@ use steward_proto::common::v1 as common;
 use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::manage_skill_request::Action;
 use steward_skill_core::gate::Provenance;
+use steward_skill_core::header::Variable;
+use steward_skill_core::index::Entry;
 use steward_skill_core::list_skills::{Broken, warning};
 use steward_skill_core::manage_skill::{Manage, ManageRequest};
 use steward_skill_core::name::{self, Scope};
@@ -55,6 +57,24 @@ pub(super) fn skill_to_pb(record: &SkillRecord) -> pb::Skill {
         update_time: time_to_pb(record.updated),
         archive_time: archived.and_then(time_to_pb),
         warning: warning(record),
+        full_name: record.full_name(),
+        protected: record.protected,
+        required_variables: record
+            .header()
+            .map(|header| header.required_environment_variables.clone())
+            .unwrap_or_default(),
+        manual_only: record.header().is_some_and(|header| header.manual_only),
+        hidden: false,
+    }
+}
+
+pub(super) fn variable_to_pb(variable: Variable) -> pb::SkillVariable {
+    pb::SkillVariable {
+        name: variable.name,
+        prompt: variable.prompt,
+        help: variable.help,
+        optional: variable.optional,
+        set_by_team: false,
     }
 }
 
@@ -77,6 +97,13 @@ pub(super) fn broken_to_pb(broken: &Broken) -> pb::Skill {
             broken_reason: "its record is damaged".to_owned(),
             ..pb::Skill::default()
         },
+        Broken::Outside(outside) => pb::Skill {
+            name: format!("external/{}", outside.folder),
+            scope: pb::SkillScope::External.into(),
+            provenance: pb::SkillProvenance::External.into(),
+            broken_reason: outside.problem.clone(),
+            ..pb::Skill::default()
+        },
     }
 }
 
@@ -84,6 +111,8 @@ const fn scope_to_pb(scope: &Scope) -> pb::SkillScope {
     match scope {
         Scope::User(_) => pb::SkillScope::User,
         Scope::Team => pb::SkillScope::Team,
+        Scope::External => pb::SkillScope::External,
+        Scope::Hub => pb::SkillScope::Hub,
         Scope::Builtin => pb::SkillScope::Builtin,
     }
 }
@@ -117,10 +146,10 @@ pub(super) fn file_to_pb(entry: &FileEntry) -> pb::SkillFile {
     }
 }
 
-pub(super) fn exposure_to_pb(record: &SkillRecord) -> common::Exposure {
+pub(super) fn exposure_to_pb(entry: &Entry) -> common::Exposure {
     common::Exposure {
-        artifact: record.resource_name(),
-        revision: record.revision.clone(),
+        artifact: entry.resource.clone(),
+        revision: entry.revision.clone(),
         stage: "indexed".to_owned(),
         ..common::Exposure::default()
     }
@@ -238,8 +267,8 @@ fn action_from_pb(violations: &mut FieldViolations, action: Action) -> Manage {
             let in_team = match create.scope() {
                 pb::SkillScope::Unspecified | pb::SkillScope::User => false,
                 pb::SkillScope::Team => true,
-                pb::SkillScope::Builtin => {
-                    violations.add("create.scope", "must be user or team; builtins come with Steward");
+                pb::SkillScope::Builtin | pb::SkillScope::External | pb::SkillScope::Hub => {
+                    violations.add("create.scope", "must be user or team; the others have their own makers");
                     false
                 }
             };

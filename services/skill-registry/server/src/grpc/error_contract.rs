@@ -98,6 +98,10 @@ fn errors_about_writes() -> Vec<Error> {
         Error::SnapshotNotFound {
             snapshot: "teams/red/librarySnapshots/r".to_owned(),
         },
+        Error::MergeConflict {
+            skill: skill(),
+            paths: vec!["SKILL.md".to_owned()],
+        },
         Error::RoleRequired {
             role: Role::Member,
             required: Role::Maintainer,
@@ -142,6 +146,7 @@ EVIDENCE_REQUIRED Precondition toolText
 EVIDENCE_UNTRUSTED Precondition toolText
 RECORD_DAMAGED DataLoss skill,toolText
 SNAPSHOT_NOT_FOUND NotFound snapshot,toolText
+MERGE_CONFLICT Precondition skill,paths,toolText
 ROLE_REQUIRED Forbidden role,required,toolText
 STALE_FENCE Conflict job,fence,current,toolText
 REQUEST_ID_REUSED InvalidInput requestId,toolText

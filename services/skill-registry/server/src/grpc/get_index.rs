@@ -16,14 +16,22 @@ pub(super) async fn get_index(
     let request = request.into_inner();
     // Without any tool named the session's tools are not known, and nothing is left out for them.
     let tools = (!request.tools.is_empty()).then(|| request.tools.into_iter().collect());
+    let environments = (!request.environments.is_empty()).then(|| {
+        request
+            .environments
+            .iter()
+            .map(|name| name.trim().to_lowercase())
+            .collect()
+    });
     let filter = Filter {
         platform: request.platform,
         tools,
+        environments,
     };
     let index = skills.get_index(&actor, &filter).await.map_err(fail)?;
     Ok(Response::new(pb::GetIndexResponse {
         exposures: index.shown.iter().map(exposure_to_pb).collect(),
-        text: index.text,
-        sha256: index.sha256,
+        text: index.text.clone(),
+        sha256: index.sha256.clone(),
     }))
 }

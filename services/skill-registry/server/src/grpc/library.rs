@@ -4,7 +4,10 @@ mod apply_transitions;
 mod convert;
 mod create_snapshot;
 mod list_records;
+mod list_snapshots;
+mod restore_snapshot;
 mod rollback_run;
+mod set_references;
 #[cfg(test)]
 mod tests;
 
@@ -12,19 +15,21 @@ use std::sync::Arc;
 
 use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::library_service_server::LibraryService;
-use steward_skill_core::Library;
+use steward_skill_core::{Library, Skills};
 use tonic::{Request, Response, Status};
 
-/// The RPCs that a curation uses.
+/// The RPCs on a library as a whole.
 #[derive(Debug, Clone)]
 pub(crate) struct LibraryHandlers {
     library: Arc<Library>,
+    skills: Arc<Skills>,
 }
 
 impl LibraryHandlers {
-    pub(crate) fn new(library: Library) -> Self {
+    pub(crate) fn new(library: Library, skills: Arc<Skills>) -> Self {
         Self {
             library: Arc::new(library),
+            skills,
         }
     }
 }
@@ -57,5 +62,26 @@ impl LibraryService for LibraryHandlers {
         request: Request<pb::RollbackRunRequest>,
     ) -> Result<Response<pb::RollbackRunResponse>, Status> {
         rollback_run::rollback_run(&self.library, request).await
+    }
+
+    async fn list_snapshots(
+        &self,
+        request: Request<pb::ListSnapshotsRequest>,
+    ) -> Result<Response<pb::ListSnapshotsResponse>, Status> {
+        list_snapshots::list_snapshots(&self.library, request).await
+    }
+
+    async fn restore_snapshot(
+        &self,
+        request: Request<pb::RestoreSnapshotRequest>,
+    ) -> Result<Response<pb::RestoreSnapshotResponse>, Status> {
+        restore_snapshot::restore_snapshot(&self.library, request).await
+    }
+
+    async fn set_references(
+        &self,
+        request: Request<pb::SetReferencesRequest>,
+    ) -> Result<Response<pb::SetReferencesResponse>, Status> {
+        set_references::set_references(&self.skills, request).await
     }
 }

@@ -22,7 +22,14 @@ pub(super) async fn list_skills(
     };
     let listed = skills.list_skills(&actor, &wanted).await.map_err(fail)?;
     Ok(Response::new(pb::ListSkillsResponse {
-        skills: listed.skills.iter().map(listed_to_pb).collect(),
+        skills: listed
+            .skills
+            .iter()
+            .map(|record| pb::Skill {
+                hidden: listed.hidden.contains(&record.uid),
+                ..listed_to_pb(record)
+            })
+            .collect(),
         broken: listed.broken.iter().map(broken_to_pb).collect(),
         next_page_token: listed.next_page_token,
         tool_text: listed.tool_text,

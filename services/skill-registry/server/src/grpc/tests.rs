@@ -19,15 +19,15 @@ use crate::{Config, Deps, build};
 mod gates;
 mod hostile;
 
-struct Rig {
-    built: Built,
+pub(super) struct Rig {
+    pub(super) built: Built,
     boot: Boot,
-    signer: TokenSigner,
+    pub(super) signer: TokenSigner,
     clock: MockClock,
     folder: TempDir,
 }
 
-async fn rig() -> Rig {
+pub(super) async fn rig() -> Rig {
     let (folder, clock) = (TempDir::new("skill-rpc"), MockClock::default());
     let signer = TokenSigner::generate().unwrap();
     let (boot, built) = start(folder.path(), &clock, &signer, 0).await;
@@ -60,12 +60,12 @@ impl Rig {
         Self { built, boot, ..self }
     }
 
-    fn client(&self, claims: &Claims) -> SkillClient {
+    pub(super) fn client(&self, claims: &Claims) -> SkillClient {
         let token = self.signer.sign(claims).unwrap();
         SkillClient::new(self.built.local_client()).with_credentials(Credentials::token(&token).unwrap())
     }
 
-    fn claims(&self, team: &str, user: &str, role: Role) -> Claims {
+    pub(super) fn claims(&self, team: &str, user: &str, role: Role) -> Claims {
         let (team, user) = (TeamId::parse(team).unwrap(), UserId::parse(user).unwrap());
         let now = self.clock.now();
         Claims::user(
@@ -78,7 +78,7 @@ impl Rig {
         )
     }
 
-    fn person(&self, team: &str, user: &str) -> SkillClient {
+    pub(super) fn person(&self, team: &str, user: &str) -> SkillClient {
         self.client(&self.claims(team, user, Role::Member))
     }
 
@@ -89,6 +89,28 @@ impl Rig {
                 .claims("red", "ann", Role::Member)
                 .for_turn(session, "t1", caps(capabilities)),
         )
+    }
+
+    /// The hub, in the name of a maintainer.
+    pub(super) fn hub(&self) -> Claims {
+        let (team, user) = (TeamId::parse("red").unwrap(), UserId::parse("ann").unwrap());
+        let now = self.clock.now();
+        Claims::service("token-hub", "skill-hub", now, now.plus(Duration::from_mins(10))).on_behalf(
+            team,
+            user,
+            Role::Maintainer,
+        )
+    }
+
+    /// A curation's job.
+    pub(super) fn curation_claims(&self, run: &str) -> Claims {
+        let job = JobRef {
+            id: run.to_owned(),
+            fence: 1,
+        };
+        let tools = caps(&["library_read", "library_curate"]);
+        self.claims("red", "ann", Role::Admin)
+            .for_job(job, Origin::Curation, None, tools)
     }
 
     fn review(&self, fence: u64) -> SkillClient {
@@ -107,17 +129,17 @@ impl Rig {
     }
 }
 
-fn caps(names: &[&str]) -> BTreeSet<String> {
+pub(super) fn caps(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-const ANN: &str = "teams/red/users/ann";
+pub(super) const ANN: &str = "teams/red/users/ann";
 
 fn skill_md(name: &str) -> String {
     format!("---\nname: {name}\ndescription: Do {name}\n---\n# {name}\n\nSteps.\n")
 }
 
-fn manage(parent: &str, skill: &str, id: &str, action: Action) -> pb::ManageSkillRequest {
+pub(super) fn manage(parent: &str, skill: &str, id: &str, action: Action) -> pb::ManageSkillRequest {
     pb::ManageSkillRequest {
         parent: parent.to_owned(),
         skill: skill.to_owned(),
@@ -127,14 +149,14 @@ fn manage(parent: &str, skill: &str, id: &str, action: Action) -> pb::ManageSkil
     }
 }
 
-fn create(name: &str) -> Action {
+pub(super) fn create(name: &str) -> Action {
     Action::Create(pb::CreateSkill {
         content: skill_md(name),
         ..pb::CreateSkill::default()
     })
 }
 
-fn patch(old: &str, new: &str) -> Action {
+pub(super) fn patch(old: &str, new: &str) -> Action {
     Action::Patch(pb::PatchSkill {
         old_text: old.to_owned(),
         new_text: new.to_owned(),
@@ -155,16 +177,20 @@ fn with_evidence(request: pb::ManageSkillRequest) -> pb::ManageSkillRequest {
     }
 }
 
-async fn view(client: &SkillClient, parent: &str, skill: &str) -> Result<pb::ViewSkillResponse, ClientError> {
+pub(super) async fn view(
+    client: &SkillClient,
+    parent: &str,
+    skill: &str,
+) -> Result<pb::ViewSkillResponse, ClientError> {
     let request = pb::ViewSkillRequest {
         parent: parent.to_owned(),
         skill: skill.to_owned(),
-        path: String::new(),
+        ..pb::ViewSkillRequest::default()
     };
     client.view_skill(request).await
 }
 
-fn reason(error: &ClientError) -> &str {
+pub(super) fn reason(error: &ClientError) -> &str {
     steward_base::Fault::reason(error)
 }
 

@@ -25,7 +25,9 @@ macro_rules! library_columns {
             "SELECT ",
             rows::skill_columns!(),
             ", stale_since, (SELECT max(r.created) FROM revisions r WHERE r.team = skills.team AND r.skill = skills.uid \
-             AND NOT (r.origin = 'curation' AND r.action = 'archive')) AS last_change FROM skills "
+             AND NOT (r.origin = 'curation' AND r.action = 'archive')) AS last_change, \
+             EXISTS (SELECT 1 FROM skill_references h WHERE h.team = skills.team AND h.skill = skills.uid) \
+             AS referenced FROM skills "
         )
     };
 }
@@ -46,9 +48,11 @@ fn found(row: &SqliteRow) -> Found {
     };
     let stale_since = time("stale_since").map_err(broken)?;
     let last_change = time("last_change").map_err(broken)?;
+    let referenced = row.try_get::<i64, _>("referenced").map_err(broken)? != 0;
     Ok(LibraryRecord {
         stale_since,
         last_change: last_change.map_or(record.created, |at| at.max(record.created)),
+        referenced,
         record,
     })
 }
@@ -58,14 +62,17 @@ async fn records(
     team: &TeamId,
     after: Option<&str>,
     limit: u32,
+    builtins: bool,
 ) -> Result<Vec<Found>, StoreError> {
     let listed = sqlx::query(concat!(
         library_columns!(),
-        "WHERE team = ? AND uid > ? AND provenance NOT IN (SELECT value FROM json_each(?)) ORDER BY uid LIMIT ?"
+        "WHERE team = ? AND uid > ? AND (provenance NOT IN (SELECT value FROM json_each(?)) \
+         OR (? AND provenance = 'builtin' AND protected = 0)) ORDER BY uid LIMIT ?"
     ))
     .bind(team.as_str())
     .bind(after.unwrap_or_default())
     .bind(OTHER_MAKERS)
+    .bind(builtins)
     .bind(i64::from(limit))
     .fetch_all(connection)
     .await?;
@@ -100,6 +107,19 @@ async fn snapshot(connection: &mut SqliteConnection, team: &TeamId, run: &str) -
         taken: Timestamp::from_micros(taken),
         skills,
     }))
+}
+
+async fn snapshots(connection: &mut SqliteConnection, team: &TeamId) -> Result<Vec<Snapshot>, StoreFault> {
+    let runs: Vec<String> = sqlx::query_scalar("SELECT run FROM library_snapshots WHERE team = ? ORDER BY rowid DESC")
+        .bind(team.as_str())
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(|error| fault("list snapshots", error.into()))?;
+    let mut found = Vec::with_capacity(runs.len());
+    for run in runs {
+        found.extend(snapshot(connection, team, &run).await?);
+    }
+    Ok(found)
 }
 
 async fn take_snapshot(connection: &mut SqliteConnection, new: NewSnapshot) -> Result<Snapshot, Failure> {
@@ -149,6 +169,15 @@ async fn take_snapshot(connection: &mut SqliteConnection, new: NewSnapshot) -> R
         taken: new.now,
         skills,
     })
+}
+
+async fn was_dropped(connection: &mut SqliteConnection, team: &TeamId, run: &str) -> Result<bool, StoreError> {
+    let found: i64 = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM dropped_snapshots WHERE team = ? AND run = ?)")
+        .bind(team.as_str())
+        .bind(run)
+        .fetch_one(connection)
+        .await?;
+    Ok(found != 0)
 }
 
 async fn changes(connection: &mut SqliteConnection, team: &TeamId, run: &str) -> Result<Vec<RunChange>, StoreFault> {
@@ -215,10 +244,18 @@ async fn change_age(connection: &mut SqliteConnection, change: AgeChange) -> Res
 
 #[async_trait]
 impl LibraryStore for SqliteSkillStore {
-    async fn library_records(&self, team: &TeamId, after: Option<&str>, limit: u32) -> Result<Vec<Found>, StoreFault> {
+    async fn library_records(
+        &self,
+        team: &TeamId,
+        after: Option<&str>,
+        limit: u32,
+        builtins: bool,
+    ) -> Result<Vec<Found>, StoreFault> {
         let internal = |error| fault("list the library", error);
         let mut reader = self.sqlite.read().await.map_err(internal)?;
-        records(&mut reader, team, after, limit).await.map_err(internal)
+        records(&mut reader, team, after, limit, builtins)
+            .await
+            .map_err(internal)
     }
 
     async fn library_record(&self, team: &TeamId, uid: &str) -> Result<Option<Found>, StoreFault> {
@@ -242,6 +279,21 @@ impl LibraryStore for SqliteSkillStore {
             .await
             .map_err(|error| fault("read a snapshot", error))?;
         snapshot(&mut reader, team, run).await
+    }
+
+    async fn snapshots(&self, team: &TeamId) -> Result<Vec<Snapshot>, StoreFault> {
+        let mut reader = self
+            .sqlite
+            .read()
+            .await
+            .map_err(|error| fault("list snapshots", error))?;
+        snapshots(&mut reader, team).await
+    }
+
+    async fn was_dropped(&self, team: &TeamId, run: &str) -> Result<bool, StoreFault> {
+        let internal = |error| fault("look for a snapshot", error);
+        let mut reader = self.sqlite.read().await.map_err(internal)?;
+        was_dropped(&mut reader, team, run).await.map_err(internal)
     }
 
     async fn run_changes(&self, team: &TeamId, run: &str) -> Result<Vec<RunChange>, StoreFault> {

@@ -1,8 +1,10 @@
 //! What is asked of the store.
 
+use std::collections::BTreeSet;
+
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
-use steward_base::names::{SkillId, TeamId};
+use steward_base::names::{SkillId, TeamId, UserId};
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::name::Scope;
 use steward_skill_core::record::{self, FileEntry, Files, Found, Revision};
@@ -176,6 +178,40 @@ pub(super) async fn files(
             what: format!("{path} of revision {}", revision.id),
         }),
     }
+}
+
+pub(super) async fn generation(connection: &mut SqliteConnection, team: &TeamId) -> Result<u64, StoreError> {
+    let found: Option<i64> = sqlx::query_scalar("SELECT generation FROM listings WHERE team = ?")
+        .bind(team.as_str())
+        .fetch_optional(connection)
+        .await?;
+    Ok(found.map_or(0, rows::unsigned))
+}
+
+pub(super) async fn hidden(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    user: Option<&UserId>,
+) -> Result<BTreeSet<String>, StoreError> {
+    let found: Vec<String> = sqlx::query_scalar("SELECT skill FROM hidden_skills WHERE team = ? AND owner IN ('', ?)")
+        .bind(team.as_str())
+        .bind(user.map_or("", UserId::as_str))
+        .fetch_all(connection)
+        .await?;
+    Ok(found.into_iter().collect())
+}
+
+pub(super) async fn is_referenced(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    uid: &str,
+) -> Result<bool, StoreError> {
+    let found: i64 = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM skill_references WHERE team = ? AND skill = ?)")
+        .bind(team.as_str())
+        .bind(uid)
+        .fetch_one(connection)
+        .await?;
+    Ok(found != 0)
 }
 
 pub(super) async fn last_read(

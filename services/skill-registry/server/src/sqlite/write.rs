@@ -357,6 +357,53 @@ async fn insert_answer(
     Ok(())
 }
 
+pub(super) async fn set_hidden(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    user: &str,
+    uid: &str,
+    hidden: bool,
+) -> Result<(), StoreError> {
+    let statement = if hidden {
+        "INSERT OR IGNORE INTO hidden_skills (team, owner, skill) SELECT team, ?1, uid FROM skills WHERE team = ?2 AND uid = ?3"
+    } else {
+        "DELETE FROM hidden_skills WHERE owner = ?1 AND team = ?2 AND skill = ?3"
+    };
+    sqlx::query(statement)
+        .bind(user)
+        .bind(team.as_str())
+        .bind(uid)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn set_references(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    holder: &str,
+    uids: &[String],
+) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM skill_references WHERE team = ? AND holder = ?")
+        .bind(team.as_str())
+        .bind(holder)
+        .execute(&mut *connection)
+        .await?;
+    for uid in uids {
+        // Purged meanwhile: there is nothing to protect.
+        sqlx::query(
+            "INSERT OR IGNORE INTO skill_references (team, holder, skill) \
+             SELECT team, ?, uid FROM skills WHERE team = ? AND uid = ?",
+        )
+        .bind(holder)
+        .bind(team.as_str())
+        .bind(uid)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
 pub(super) async fn record_view(connection: &mut SqliteConnection, view: View) -> Result<(), StoreError> {
     let team = view.team.as_str();
     let counted = if view.is_use {

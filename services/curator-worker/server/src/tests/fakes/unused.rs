@@ -103,6 +103,8 @@ service! {
         purge_skill(PurgeSkillRequest) -> PurgeSkillResponse;
         pin_skill(PinSkillRequest) -> PinSkillResponse;
         get_index(GetIndexRequest) -> GetIndexResponse;
+        hide_skill(HideSkillRequest) -> HideSkillResponse;
+        blame_file(BlameFileRequest) -> BlameFileResponse;
         list_revisions(ListRevisionsRequest) -> ListRevisionsResponse;
         diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
         restore_revision(RestoreRevisionRequest) -> RestoreRevisionResponse;

@@ -254,79 +254,66 @@ async fn a_damaged_file_hides_no_other_of_its_skill() {
 }
 
 /// `SKILL.md` files and patches of the skill `mine`, none of which leaves a valid skill of that name.
-fn tricks() -> Vec<(&'static str, Manage)> {
-    let whole = |head: &str, body: &str| Manage::Edit {
-        content: format!("{head}{body}"),
-    };
-    let bomb = (0..20).fold("a0: &a0 [x]\n".to_owned(), |text, at| {
-        format!("{text}a{}: &a{} [*a{at}, *a{at}]\n", at + 1, at + 1)
-    });
-    let deep = format!("x: {}{}\n", "[".repeat(5_000), "]".repeat(5_000));
+/// A whole `SKILL.md` with these lines between its fences, and a text.
+fn edited(header: &str) -> Manage {
+    Manage::Edit {
+        content: format!("---\n{header}\n---\nb"),
+    }
+}
+
+fn raw(content: &str) -> Manage {
+    Manage::Edit {
+        content: content.to_owned(),
+    }
+}
+
+/// Names that are not the skill's, or not one name.
+fn tricks_with_names() -> Vec<(&'static str, Manage)> {
     vec![
-        ("another name", whole("---\nname: other\ndescription: d\n---\n", "b")),
-        (
-            "a name in capitals",
-            whole("---\nname: Mine\ndescription: d\n---\n", "b"),
-        ),
-        (
-            "a name behind a mark",
-            whole("---\nname: \u{feff}mine\ndescription: d\n---\n", "b"),
-        ),
-        (
-            "two names",
-            whole("---\nname: mine\nname: mine\ndescription: d\n---\n", "b"),
-        ),
-        (
-            "a quoted twin",
-            whole("---\nname: mine\n\"name\": mine\ndescription: d\n---\n", "b"),
-        ),
-        (
-            "a rule in quotes",
-            whole("---\nname: mine\ndescription: \"a\n---\nb\"\n---\n", "b"),
-        ),
-        (
-            "two documents",
-            whole("---\nname: mine\ndescription: d\n...\nname: other\n---\n", "b"),
-        ),
-        (
-            "a list of names",
-            whole("---\nname: [mine]\ndescription: d\n---\n", "b"),
-        ),
-        ("no description", whole("---\nname: mine\ndescription:\n---\n", "b")),
-        (
-            "a blank description",
-            whole("---\nname: mine\ndescription: \"  \"\n---\n", "b"),
-        ),
+        ("another name", edited("name: other\ndescription: d")),
+        ("a name in capitals", edited("name: Mine\ndescription: d")),
+        ("a name behind a mark", edited("name: \u{feff}mine\ndescription: d")),
+        ("two names", edited("name: mine\nname: mine\ndescription: d")),
+        ("a quoted twin", edited("name: mine\n\"name\": mine\ndescription: d")),
+        ("two documents", edited("name: mine\ndescription: d\n...\nname: other")),
+        ("a list of names", edited("name: [mine]\ndescription: d")),
+        ("no description", edited("name: mine\ndescription:")),
+        ("a blank description", edited("name: mine\ndescription: \"  \"")),
+        ("a patched name", patch("name: mine", "name: other")),
+        ("a second name", patch("name: mine", "name: mine\nname: mine")),
+    ]
+}
+
+/// Fences that are none, or stand elsewhere.
+fn tricks_with_fences() -> Vec<(&'static str, Manage)> {
+    vec![
+        ("a rule in quotes", edited("name: mine\ndescription: \"a\n---\nb\"")),
         (
             "a blank before the fence",
-            whole(" ---\nname: mine\ndescription: d\n---\n", "b"),
+            raw(" ---\nname: mine\ndescription: d\n---\nb"),
         ),
         (
             "two marks",
-            whole("\u{feff}\u{feff}---\nname: mine\ndescription: d\n---\n", "b"),
+            raw("\u{feff}\u{feff}---\nname: mine\ndescription: d\n---\nb"),
         ),
-        ("old line ends", whole("---\rname: mine\rdescription: d\r---\r", "b")),
-        ("no text", whole("---\nname: mine\ndescription: d\n---", "\n \n")),
-        (
-            "a bomb",
-            whole(&format!("---\nname: mine\ndescription: d\n{bomb}---\n"), "b"),
-        ),
-        (
-            "a deep nest",
-            whole(&format!("---\nname: mine\ndescription: d\n{deep}---\n"), "b"),
-        ),
-        (
-            "a merge",
-            whole("---\nbase: &b {name: mine}\n<<: *b\ndescription: d\n---\n", "b"),
-        ),
-        (
-            "a tag",
-            whole("---\nname: !!binary bWluZQ==\ndescription: [d]\n---\n", "b"),
-        ),
-        ("a patched name", patch("name: mine", "name: other")),
-        ("a second name", patch("name: mine", "name: mine\nname: mine")),
+        ("old line ends", raw("---\rname: mine\rdescription: d\r---\rb")),
+        ("no text", raw("---\nname: mine\ndescription: d\n---\n \n")),
         ("a fence pulled up", patch("name: mine", "---\nname: mine")),
         ("a lost fence", patch("---\n#", "#")),
+    ]
+}
+
+/// YAML that is more than its lines.
+fn tricks_with_yaml() -> Vec<(&'static str, Manage)> {
+    let bomb = (0..20).fold("a0: &a0 [x]".to_owned(), |text, at| {
+        format!("{text}\na{}: &a{} [*a{at}, *a{at}]", at + 1, at + 1)
+    });
+    let deep = format!("x: {}{}", "[".repeat(5_000), "]".repeat(5_000));
+    vec![
+        ("a bomb", edited(&format!("name: mine\ndescription: d\n{bomb}"))),
+        ("a deep nest", edited(&format!("name: mine\ndescription: d\n{deep}"))),
+        ("a merge", edited("base: &b {name: mine}\n<<: *b\ndescription: d")),
+        ("a tag", edited("name: !!binary bWluZQ==\ndescription: [d]")),
     ]
 }
 
@@ -336,7 +323,7 @@ async fn no_trick_in_the_front_matter_gets_a_skill_another_name_or_none() {
     let rig = rig();
     rig.made_by(&person(), "mine").await;
     let before = rig.skills.resolve_active(&person(), "mine").await.unwrap();
-    for (what, action) in tricks() {
+    for (what, action) in [tricks_with_names(), tricks_with_fences(), tricks_with_yaml()].concat() {
         assert_eq!(
             reason(rig.manage(&person(), "mine", action).await),
             "SKILL_INVALID",

@@ -1,6 +1,6 @@
 //! What every store of a library must do.
 
-use super::{Future, JobRef, Provenance, Scope, UID_A, UID_B, at, new_skill, next, put, team};
+use super::{Future, JobRef, Provenance, Scope, UID_A, UID_B, UID_C, UID_D, at, new_skill, next, put, team};
 use crate::library::{Age, AgeChange, LibraryRecord, LibraryStore, NewSnapshot, RunChange};
 use crate::record::SkillRecord;
 use crate::store::{Change, CommitError, View};
@@ -16,6 +16,7 @@ where
     a_change_rests_on_version_and_use(&open().await).await;
     a_run_has_one_snapshot_and_old_ones_go(&open().await).await;
     a_stale_claim_takes_no_snapshot(&open().await).await;
+    what_a_schedule_names_is_known_until_it_names_another(&open().await).await;
 }
 
 fn snapshot(run: &str, keep: u32) -> NewSnapshot {
@@ -59,19 +60,47 @@ async fn only_what_automatic_processes_made_is_listed(store: &impl LibraryStore)
     let mut other = new_skill(UID_B, Scope::Team, "", "other");
     other.record.provenance = Provenance::UserMade;
     put(store, other).await;
-    let listed = store.library_records(&team("red"), None, 10).await.expect("a list");
+    let mut builtin = new_skill(UID_C, Scope::Builtin, "", "shipped");
+    builtin.record.provenance = Provenance::Builtin;
+    put(store, builtin).await;
+    let mut protected = new_skill(UID_D, Scope::Builtin, "", "needed");
+    protected.record.provenance = Provenance::Builtin;
+    protected.record.protected = true;
+    put(store, protected).await;
+    let with_builtins = store
+        .library_records(&team("red"), None, 10, true)
+        .await
+        .expect("a list");
+    let uids: Vec<_> = with_builtins
+        .iter()
+        .flatten()
+        .map(|found| found.record.uid.as_str())
+        .collect();
+    assert_eq!(
+        uids,
+        [UID_A, UID_C],
+        "`C-3`: builtins that are not protected, and only where they are asked for"
+    );
+    let listed = store
+        .library_records(&team("red"), None, 10, false)
+        .await
+        .expect("a list");
     let expected = LibraryRecord {
         record: made,
         stale_since: None,
         last_change: at(0),
+        referenced: false,
     };
     assert_eq!(listed, [Ok(expected)]);
     let behind = store
-        .library_records(&team("red"), Some(UID_A), 10)
+        .library_records(&team("red"), Some(UID_A), 10, false)
         .await
         .expect("a list");
     assert_eq!(behind, []);
-    let foreign = store.library_records(&team("blue"), None, 10).await.expect("a list");
+    let foreign = store
+        .library_records(&team("blue"), None, 10, true)
+        .await
+        .expect("a list");
     assert_eq!(foreign, []);
 }
 
@@ -151,7 +180,11 @@ async fn a_run_has_one_snapshot_and_old_ones_go(store: &impl LibraryStore) {
     for (run, is_kept) in [("run-1", false), ("run-2", false), ("run-3", true), ("run-4", true)] {
         let found = store.snapshot(&team("red"), run).await.expect("an answer");
         assert_eq!(found.is_some(), is_kept, "{run}");
+        let was_dropped = store.was_dropped(&team("red"), run).await.expect("an answer");
+        assert_eq!(was_dropped, !is_kept, "{run}");
     }
+    assert!(!store.was_dropped(&team("red"), "never").await.expect("an answer"));
+    assert!(!store.was_dropped(&team("blue"), "run-1").await.expect("an answer"));
     let changes = store.run_changes(&team("red"), "run-1").await.expect("the changes");
     assert_eq!(changes, []);
 }
@@ -168,5 +201,30 @@ async fn a_stale_claim_takes_no_snapshot(store: &impl LibraryStore) {
     match store.take_snapshot(claim("run-2", 1)).await {
         Err(CommitError::StaleFence { current }) => assert_eq!(current, 2),
         other => panic!("a stale fence was answered with {other:?}"),
+    }
+}
+
+async fn what_a_schedule_names_is_known_until_it_names_another(store: &impl LibraryStore) {
+    for (uid, name) in [(UID_A, "one"), (UID_B, "two")] {
+        put(store, new_skill(uid, Scope::Team, "", name)).await;
+    }
+    let red = team("red");
+    let set = async |holder: &str, uids: &[&str]| {
+        let uids: Vec<_> = uids.iter().map(|&uid| uid.to_owned()).collect();
+        store.set_references(&red, holder, &uids).await.expect("references");
+    };
+    set("schedules/nightly", &[UID_A, UID_B]).await;
+    set("schedules/weekly", &[UID_A]).await;
+    assert!(record(store, UID_A).await.referenced && record(store, UID_B).await.referenced);
+    assert!(!store.is_referenced(&team("blue"), UID_A).await.expect("an answer"));
+    set("schedules/nightly", &[UID_B]).await;
+    assert!(
+        store.is_referenced(&red, UID_A).await.expect("an answer"),
+        "another schedule names it"
+    );
+    set("schedules/weekly", &[]).await;
+    set("schedules/nightly", &[]).await;
+    for uid in [UID_A, UID_B] {
+        assert!(!record(store, uid).await.referenced, "{uid}");
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn record_to_pb(found: &LibraryRecord) -> pb::LibraryRecord {
         last_change_time: time_to_pb(found.last_change),
         create_time: time_to_pb(record.created),
         etag: found.etag(),
+        referenced: found.referenced,
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn rollback_run(
         .await
         .map_err(fail)?;
     Ok(Response::new(pb::RollbackRunResponse {
-        snapshot: Some(snapshot_to_pb(&actor.team, &snapshot)),
+        snapshot: snapshot.map(|snapshot| snapshot_to_pb(&actor.team, &snapshot)),
         results: results.into_iter().map(result_to_pb).collect(),
     }))
 }

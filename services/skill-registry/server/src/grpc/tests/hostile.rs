@@ -70,6 +70,27 @@ async fn every_call(client: &SkillClient, revision: &str) -> Vec<(&'static str, 
                 .map(drop),
         ),
         ("PinSkill", client.pin_skill(pin).await.map(drop)),
+        (
+            "HideSkill",
+            client
+                .hide_skill(pb::HideSkillRequest {
+                    name: name(),
+                    hidden: true,
+                    for_team: false,
+                })
+                .await
+                .map(drop),
+        ),
+        (
+            "BlameFile",
+            client
+                .blame_file(pb::BlameFileRequest {
+                    name: name(),
+                    ..pb::BlameFileRequest::default()
+                })
+                .await
+                .map(drop),
+        ),
         ("GetIndex", client.get_index(index).await.map(drop)),
         ("ListRevisions", client.list_revisions(revisions).await.map(drop)),
         ("DiffRevisions", client.diff_revisions(diff).await.map(drop)),
