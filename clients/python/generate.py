@@ -31,9 +31,25 @@ def generate() -> int:
     ]
     if protoc.main(["protoc", *arguments, *files]) != 0:
         raise SystemExit("protoc failed")
+    for folder in {file.parent for file in (OUTPUT / "steward").glob("*/*/*_pb2.py")}:
+        (folder / "__init__.py").write_text(package(folder))
     # What is generated is typed: without the marker, whoever uses the package would see its messages as Any.
     (OUTPUT / "steward" / "py.typed").touch()
     return len(files)
+
+
+def package(folder: Path) -> str:
+    """Gives the `__init__.py` of a package of the contract: all its messages, whichever file each is in."""
+    modules = sorted(file.stem for file in folder.glob("*_pb2.py"))
+    name = ".".join(folder.relative_to(OUTPUT).parts)
+    lines = [
+        f'"""All messages of the package {name}."""',
+        "from google.protobuf.descriptor import FileDescriptor as _FileDescriptor",
+        *(f"from {name} import {module} as _{module}" for module in modules),
+        *(f"from {name}.{module} import *" for module in modules),
+        "FILES: tuple[_FileDescriptor, ...] = (" + "".join(f"_{module}.DESCRIPTOR, " for module in modules) + ")",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def is_here() -> bool:

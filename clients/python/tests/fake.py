@@ -156,6 +156,10 @@ class Fake(
         self._take(request, context)
         return session.CreateSessionResponse(session=session.Session(name=SESSION))
 
+    def UpdateSession(self, request: Any, context: grpc.ServicerContext) -> session.UpdateSessionResponse:
+        self._take(request, context)
+        return session.UpdateSessionResponse(session=session.Session(name=SESSION, etag="later"))
+
     def ListEntries(self, request: Any, context: grpc.ServicerContext) -> memory.ListEntriesResponse:
         self._take(request, context)
         first = int(request.page_token or "0")

@@ -87,6 +87,25 @@ class AsyncSessions(AsyncResource):
         request = session.GetSessionRequest(name=requests.named(name))
         return (await self._caller.call(request, session.GetSessionResponse)).session
 
+    async def update(
+        self,
+        name: SessionName,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        tools: Sequence[Tool] | None = None,
+        etag: str | None = None,
+        request_id: str | None = None,
+    ) -> session.Session:
+        """Changes a session between two turns, and gives it as it is then; what is `None` stays.
+
+        Another model or other tools (all that there are from now on; an empty sequence takes all away) assemble the
+        prompt anew. A session that was read before is only changed while it is still as it was read, by its `etag`;
+        give its name, or `etag=""`, to change it whatever it is now.
+        """
+        request = requests.update_session(name, title=title, model=model, tools=tools, etag=etag, request_id=request_id)
+        return (await self._caller.call(request, session.UpdateSessionResponse)).session
+
     async def list(self) -> AsyncIterator[session.Session]:
         """Gives the caller's sessions, most recently active first."""
         async for page in self._pages(session.ListSessionsRequest(parent=self._user), session.ListSessionsResponse):

@@ -5,10 +5,13 @@ Read from the generated descriptors, so that the decision to repeat a call is th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from typing import cast
 
-from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor import Descriptor, FileDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 
@@ -32,7 +35,9 @@ def method_of(request: type[Message]) -> Method:
 
 @cache
 def _find(descriptor: Descriptor) -> Method:
-    for service in descriptor.file.services_by_name.values():
+    # A request may stand in another file of the package than its service.
+    files = cast("Iterable[FileDescriptor]", getattr(import_module(descriptor.file.package), "FILES", ()))
+    for service in (service for file in files for service in file.services_by_name.values()):
         for method in service.methods:
             if method.input_type.full_name == descriptor.full_name:
                 level = method.GetOptions().idempotency_level

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 from .contract import agent, memory, recall, session, skill, skill_service
 from .tools import Tool, environment
 
@@ -66,6 +68,31 @@ def create_session(
         parent=user,
         session=session.Session(title=title, project=project, model=model, skip_review=skip_review),
         setup=setup,
+        request_id=request_id or new_request_id(),
+    )
+
+
+def update_session(
+    given: SessionName,
+    *,
+    title: str | None,
+    model: str | None,
+    tools: Sequence[Tool] | None,
+    etag: str | None,
+    request_id: str | None,
+) -> session.UpdateSessionRequest:
+    """See `Sessions.update`."""
+    changes = {"title": title, "model": model, "client_tools": tools}
+    paths = [path for path, value in changes.items() if value is not None]
+    if not paths:
+        raise ValueError("nothing to change: give a title, a model or tools")
+    known = "" if isinstance(given, str) else given.etag
+    return session.UpdateSessionRequest(
+        session=session.Session(
+            name=named(given), title=title or "", model=model or "", etag=known if etag is None else etag
+        ),
+        update_mask=FieldMask(paths=paths),
+        client_tools=[tool.definition() for tool in tools or ()],
         request_id=request_id or new_request_id(),
     )
 

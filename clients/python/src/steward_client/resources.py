@@ -89,6 +89,25 @@ class Sessions(Resource):
         request = session.GetSessionRequest(name=requests.named(name))
         return self._caller.call(request, session.GetSessionResponse).session
 
+    def update(
+        self,
+        name: SessionName,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        tools: Sequence[Tool] | None = None,
+        etag: str | None = None,
+        request_id: str | None = None,
+    ) -> session.Session:
+        """Changes a session between two turns, and gives it as it is then; what is `None` stays.
+
+        Another model or other tools (all that there are from now on; an empty sequence takes all away) assemble the
+        prompt anew. A session that was read before is only changed while it is still as it was read, by its `etag`;
+        give its name, or `etag=""`, to change it whatever it is now.
+        """
+        request = requests.update_session(name, title=title, model=model, tools=tools, etag=etag, request_id=request_id)
+        return self._caller.call(request, session.UpdateSessionResponse).session
+
     def list(self) -> Iterator[session.Session]:
         """Gives the caller's sessions, most recently active first."""
         for page in self._pages(session.ListSessionsRequest(parent=self._user), session.ListSessionsResponse):
