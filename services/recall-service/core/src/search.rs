@@ -5,14 +5,14 @@
 mod bounds;
 mod browse;
 mod discover;
+mod look;
+pub mod rank;
 mod read;
 mod scroll;
 mod snippet;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use steward_base::names::{SessionId, TeamId, UserId};
@@ -26,6 +26,7 @@ use crate::sessions::not_found;
 use crate::store::SessionStore;
 
 pub use discover::Discover;
+pub use look::{Glimpse, Look, Surroundings};
 pub use read::Read;
 pub use scroll::Scroll;
 pub use snippet::{MATCH_END, MATCH_START, snippet};
@@ -79,6 +80,8 @@ pub struct HitQuery {
     pub sort: Sort,
     /// At most this many conversations.
     pub limit: usize,
+    /// Matches to weigh against each other, at least: [`rank::DEPTH`] or [`rank::WIDE_DEPTH`].
+    pub depth: usize,
 }
 
 /// The conversations to browse.
@@ -101,43 +104,6 @@ pub struct Hit {
     pub seq: u64,
     /// Higher is better.
     pub score: f64,
-}
-
-/// Takes hits in their final order and keeps the first of each lineage, until there are enough. Since every match is
-/// offered, no number of worse hits can starve a conversation (`Q-6`).
-#[derive(Debug)]
-pub struct Fold {
-    limit: usize,
-    roots: HashSet<SessionId>,
-    kept: Vec<Hit>,
-}
-
-impl Fold {
-    /// For at most `limit` conversations.
-    pub fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            roots: HashSet::new(),
-            kept: Vec::new(),
-        }
-    }
-
-    /// Takes the next hit; breaks when no further one can matter.
-    pub fn offer(&mut self, hit: Hit) -> ControlFlow<()> {
-        if self.kept.len() < self.limit && self.roots.insert(hit.root.clone()) {
-            self.kept.push(hit);
-        }
-        if self.kept.len() < self.limit {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
-    }
-
-    /// What was kept, in order.
-    pub fn into_hits(self) -> Vec<Hit> {
-        self.kept
-    }
 }
 
 /// A message as search shows it.

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::get_session::{SessionRead, SessionView};
 use crate::lease::{Grant, LeaseRequest};
 use crate::message::{Message, Role};
-use crate::search::{Hit, HitQuery, RecentQuery};
+use crate::search::{Hit, HitQuery, Look, RecentQuery, Surroundings};
 use crate::session::{Session, SessionSource};
 use crate::sessions::DueReviewRef;
 use crate::team_activity::ActivityPage;
@@ -181,6 +181,9 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
 
     /// The best hits, one per lineage, filters applied before any limit (`Q-5`, `Q-6`).
     async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error>;
+
+    /// Looks at sessions, all as they were at one moment: `None` for one that does not exist.
+    async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error>;
 
     /// Recently active conversations, one per lineage.
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error>;

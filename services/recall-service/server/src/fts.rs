@@ -1,8 +1,10 @@
 //! Gives FTS5 the tokenizer of `steward_recall_core`: a C interface around one safe function.
 //!
-//! This is the only module of the product with `unsafe` code. It is kept small: it registers, hands text over, and
-//! keeps panics from crossing into C. What a word is, is decided elsewhere.
+//! This module and the one below it have the only `unsafe` code of the product. They are kept small: they register, hand
+//! text over, and keep panics from crossing into C. What a word is, is decided elsewhere.
 #![expect(unsafe_code, reason = "FTS5 takes a tokenizer through a C interface only")]
+
+pub(crate) mod strengths;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -62,10 +64,11 @@ unsafe fn register_on(database: *mut ffi::sqlite3) -> Result<(), &'static str> {
         xTokenize: Some(tokenize_text),
     };
     // SAFETY: FTS5 copies the table of functions; the name is NUL-terminated and static.
-    match unsafe { create(api, NAME.as_ptr(), ptr::null_mut(), &raw mut tokenizer, None) } {
-        ffi::SQLITE_OK => Ok(()),
-        _ => Err("FTS5 refused the tokenizer"),
+    if unsafe { create(api, NAME.as_ptr(), ptr::null_mut(), &raw mut tokenizer, None) } != ffi::SQLITE_OK {
+        return Err("FTS5 refused the tokenizer");
     }
+    // SAFETY: as the caller promises.
+    unsafe { strengths::register(api) }
 }
 
 /// The tokenizer has no state of its own; FTS5 wants a pointer that is not null.

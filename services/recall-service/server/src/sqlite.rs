@@ -29,7 +29,7 @@ use steward_recall_core::create_session::NewSession;
 use steward_recall_core::get_session::{SessionRead, SessionView};
 use steward_recall_core::lease::{Grant, LeaseRequest};
 use steward_recall_core::message::Message;
-use steward_recall_core::search::{Hit, HitQuery, RecentQuery};
+use steward_recall_core::search::{Hit, HitQuery, Look, RecentQuery, Surroundings};
 use steward_recall_core::session::Session;
 use steward_recall_core::sessions::DueReviewRef;
 use steward_recall_core::store::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore};
@@ -180,10 +180,10 @@ impl SqliteSessionStore {
         let (team, session) = (team.clone(), session.clone());
         let changed = sqlite.write(move |connection| {
             Box::pin(async move {
-                let found = sessions::load(connection, &team, &session).await?;
+                let found = sessions::summary(connection, &team, &session).await?;
                 let mut found = found.ok_or_else(|| sessions::missing(&team, &session))?;
-                let answer = change(&mut found)?;
-                sessions::save_lease(connection, &found).await?;
+                let answer = change(&mut found.session)?;
+                sessions::save_lease(connection, found.number, &found.session.lease).await?;
                 Ok::<_, Failure>(answer)
             })
         });
@@ -291,7 +291,7 @@ impl SessionStore for SqliteSessionStore {
             return Ok(Vec::new());
         };
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(messages::list(&mut reader, team, session, range).await?)
+        Ok(messages::list_of(&mut reader, team, session, range).await?)
     }
 
     async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
@@ -386,6 +386,17 @@ impl SessionStore for SqliteSessionStore {
             }
             outcome => outcome,
         }
+    }
+
+    async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(vec![None; looks.len()]);
+        };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        let mut snapshot = reader.begin().await.map_err(Failure::from)?;
+        let seen = search::look(&mut snapshot, team, looks).await?;
+        snapshot.commit().await.map_err(Failure::from)?;
+        Ok(seen)
     }
 
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {

@@ -108,9 +108,9 @@ impl<'q> Searchable<'q> {
         merged
     }
 
-    /// How often the query's terms occur: a plain measure of relevance for stores without BM25.
-    pub fn count(&self) -> usize {
-        self.query.terms().into_iter().map(|term| self.places(term).len()).sum()
+    /// How often a term of the query occurs.
+    pub fn count_of(&self, term: &Term) -> usize {
+        self.places(term).len()
     }
 
     /// The bytes from the term's first token to its last, wherever all of them follow one another.

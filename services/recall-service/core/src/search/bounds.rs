@@ -1,7 +1,7 @@
 //! Keeps answers small: each message is cut to a number of characters, the whole to a number of bytes, and the true
 //! length of what was cut is always said.
 
-use super::{ANSWER_BYTES, RecalledMessage};
+use super::{ANSWER_BYTES, Glimpse, RecalledMessage};
 use crate::message::Message;
 
 /// Longest name of a tool that is shown, in characters.
@@ -32,6 +32,19 @@ impl Budget {
     /// Whether there is no room for another text.
     pub(super) fn is_spent(&self) -> bool {
         self.left == 0
+    }
+
+    /// What was seen of messages, each cut alike.
+    pub(super) fn show_glimpses<'a>(
+        &mut self,
+        glimpses: impl IntoIterator<Item = &'a Glimpse>,
+        chars: usize,
+    ) -> Vec<RecalledMessage> {
+        let each = glimpses.into_iter().map(|glimpse| RecalledMessage {
+            text_chars: glimpse.text_chars,
+            ..self.show(&glimpse.message, chars)
+        });
+        each.collect()
     }
 
     /// The message, with at most `chars` characters of text and no more than what is left.

@@ -1,14 +1,19 @@
 //! Finds conversations by words (`Q-3` to `Q-10`).
 
+use std::ops::RangeInclusive;
+
 use steward_base::Timestamp;
 
 use super::bounds::Budget;
-use super::{Answer, Asker, CONTEXT_CHARS, Conversation, FoundHit, Hit, HitQuery, Search, Sort, snippet};
+use super::rank::{DEPTH, WIDE_DEPTH};
+use super::{
+    Answer, Asker, CONTEXT_CHARS, Conversation, FoundHit, Hit, HitQuery, Look, Search, Sort, Surroundings, snippet,
+};
 use crate::error::Error;
 use crate::message::{Message, Role};
 use crate::query::{MAX_QUERY, Query};
-use crate::session::{Frozen, SessionSource};
-use crate::store::{MessageRange, Taken, Visibility};
+use crate::session::SessionSource;
+use crate::store::Visibility;
 
 /// Messages shown on each side of a hit.
 const AROUND: u64 = 5;
@@ -59,16 +64,17 @@ impl Search {
             before: discover.before,
             sort: discover.sort,
             limit: discover.limit,
+            depth: DEPTH,
         };
         let as_typed = wanted.query.clone();
         let (hits, run) = self.hits_or_wider(wanted).await?;
         let widened = hits.iter().any(|(_, query)| *query != as_typed);
+        let looks: Vec<Look> = hits.iter().map(|(hit, _)| look(asker, hit)).collect();
+        let seen = self.store.look(&asker.team, &looks).await?;
         let mut budget = Budget::new();
         let mut conversations = Vec::with_capacity(hits.len());
-        for (hit, query) in hits {
-            if let Some(conversation) = self.show(asker, hit, &query, &mut budget).await? {
-                conversations.push(conversation);
-            }
+        for ((hit, query), seen) in hits.iter().zip(seen) {
+            conversations.extend(seen.and_then(|seen| show(hit, seen, query, &mut budget)));
         }
         Ok(Answer {
             conversations,
@@ -93,6 +99,7 @@ impl Search {
             }
             wanted.query = wider;
             wanted.limit = limit + hits.len();
+            wanted.depth = WIDE_DEPTH;
             for hit in self.store.hits(&wanted).await? {
                 if hits.len() < limit && hits.iter().all(|(known, _)| known.root != hit.root) {
                     hits.push((hit, wanted.query.clone()));
@@ -102,57 +109,50 @@ impl Search {
         let run = hits.last().map_or(wanted.query, |(_, query)| query.clone());
         Ok((hits, run))
     }
+}
 
-    async fn show(
-        &self,
-        asker: &Asker,
-        hit: Hit,
-        query: &Query,
-        budget: &mut Budget,
-    ) -> Result<Option<Conversation>, Error> {
-        let Some(mut session) = self.store.session(&asker.team, &hit.session).await? else {
-            return Ok(None);
-        };
-        session.frozen = Frozen::default();
-        let end = session.last_seq;
-        // Of the current session, what is in context already is not repeated.
-        let visibility = if asker.current.as_ref() == Some(&hit.session) {
-            Visibility::OutOfContext
-        } else {
-            Visibility::Searchable
-        };
-        let range = |from: u64, to: u64, taken: Taken, limit: u32| MessageRange {
-            from,
-            to,
-            visibility,
-            roles: Vec::new(),
-            taken,
-            limit,
-        };
-        let messages = async |range| self.store.messages(&asker.team, &hit.session, &range).await;
-        let (from, to) = (hit.seq.saturating_sub(AROUND), hit.seq.saturating_add(AROUND));
-        let around = messages(range(from, to, Taken::First, u32::MAX)).await?;
-        let opening = messages(range(1, end, Taken::First, BOOKEND)).await?;
-        let closing = messages(range(1, end, Taken::Last, BOOKEND)).await?;
-        // A rewind may have come between finding and showing.
-        let Some(found) = around.iter().find(|message| message.seq == hit.seq) else {
-            return Ok(None);
-        };
-        let snippet = best_snippet(found, query);
-        let hit = FoundHit {
-            seq: hit.seq,
-            snippet,
-            score: hit.score,
-            integrity: found.integrity,
-        };
-        Ok(Some(Conversation {
-            session,
-            hit: Some(hit),
-            around: budget.show_all(&around, CONTEXT_CHARS),
-            opening: budget.show_all(&opening, CONTEXT_CHARS),
-            closing: budget.show_all(&closing, CONTEXT_CHARS),
-        }))
+/// What is shown of a hit's conversation.
+fn look(asker: &Asker, hit: &Hit) -> Look {
+    // Of the current session, what is in context already is not repeated.
+    let visibility = if asker.current.as_ref() == Some(&hit.session) {
+        Visibility::OutOfContext
+    } else {
+        Visibility::Searchable
+    };
+    Look {
+        session: hit.session.clone(),
+        visibility,
+        hit: hit.seq,
+        around: look_range(hit.seq),
+        ends: BOOKEND,
+        chars: u32::try_from(CONTEXT_CHARS).unwrap_or(u32::MAX),
     }
+}
+
+fn show(hit: &Hit, seen: Surroundings, query: &Query, budget: &mut Budget) -> Option<Conversation> {
+    let Surroundings { session, messages } = seen;
+    // A rewind may have come between finding and showing.
+    let found = &messages.iter().find(|glimpse| glimpse.message.seq == hit.seq)?.message;
+    let shown = FoundHit {
+        seq: hit.seq,
+        snippet: best_snippet(found, query),
+        score: hit.score,
+        integrity: found.integrity,
+    };
+    let near = look_range(hit.seq);
+    let around = messages.iter().filter(|glimpse| near.contains(&glimpse.message.seq));
+    let ends = BOOKEND as usize;
+    Some(Conversation {
+        session,
+        hit: Some(shown),
+        around: budget.show_glimpses(around, CONTEXT_CHARS),
+        opening: budget.show_glimpses(messages.iter().take(ends), CONTEXT_CHARS),
+        closing: budget.show_glimpses(messages.iter().skip(messages.len().saturating_sub(ends)), CONTEXT_CHARS),
+    })
+}
+
+fn look_range(seq: u64) -> RangeInclusive<u64> {
+    seq.saturating_sub(AROUND)..=seq.saturating_add(AROUND)
 }
 
 /// From what was said; from tool text where only that matches.

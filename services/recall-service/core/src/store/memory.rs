@@ -18,7 +18,8 @@ use crate::lease::{Grant, LeaseRequest};
 use crate::message::Message;
 use crate::query::Query;
 use crate::query::matching::{Searchable, satisfied};
-use crate::search::{Fold, Hit, HitQuery, RecentQuery, Sort};
+use crate::search::rank::{Candidate, Ranking};
+use crate::search::{Glimpse, Hit, HitQuery, Look, RecentQuery, Sort, Surroundings};
 use crate::session::{Frozen, Session};
 use crate::sessions::{DueReviewRef, not_found};
 use crate::team_activity::{ActivityPage, MOST_USERS, TeamActivity};
@@ -422,7 +423,7 @@ impl SessionStore for InMemorySessionStore {
             .get(&query.asker.team)
             .into_iter()
             .flat_map(|team| team.sessions.values());
-        let mut found: Vec<(&Session, &Message, usize)> = Vec::new();
+        let mut found: Vec<Candidate> = Vec::new();
         let current = query.asker.current.as_ref();
         let current = teams
             .get(&query.asker.team)
@@ -432,27 +433,43 @@ impl SessionStore for InMemorySessionStore {
                 .messages
                 .iter()
                 .filter(|message| may_hit(message, query) && !stands_in(current, &kept.session, message));
-            let scored = messages.filter_map(|message| Some((&kept.session, message, matches(message, &query.query)?)));
-            found.extend(scored);
+            found.extend(messages.filter_map(|message| candidate(&kept.session, message, &query.query)));
         }
         found.sort_by(|one, two| order(one, two, query.sort));
-        let mut fold = Fold::new(query.limit);
-        for (session, message, count) in found {
-            let score = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-            let (session, root) = (session.id.clone(), session.root.clone());
-            if fold
-                .offer(Hit {
-                    session,
-                    root,
-                    seq: message.seq,
-                    score,
-                })
-                .is_break()
-            {
+        let mut ranking = Ranking::new(query.sort, query.limit, query.depth);
+        for candidate in found {
+            if ranking.offer(candidate).is_break() {
                 break;
             }
         }
-        Ok(fold.into_hits())
+        Ok(ranking.into_hits())
+    }
+
+    async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error> {
+        let teams = self.teams();
+        let kept = teams.get(team);
+        let each = looks.iter().map(|look| {
+            let kept = kept?.sessions.get(&look.session)?;
+            let visible = kept
+                .messages
+                .iter()
+                .filter(|message| is_visible(message, look.visibility));
+            let visible: Vec<&Message> = visible.collect();
+            let ends = look.ends as usize;
+            let shown = visible
+                .iter()
+                .enumerate()
+                .filter(|(at, message)| look.around.contains(&message.seq) || *at < ends || at + ends >= visible.len());
+            let glimpses = shown.map(|(_, message)| {
+                let chars = (message.seq != look.hit).then_some(look.chars);
+                Glimpse::of((*message).clone(), chars)
+            });
+            Some(Surroundings {
+                session: without_prompt(&kept.session),
+                messages: glimpses.collect(),
+            })
+        });
+        Ok(each.collect())
     }
 
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {
@@ -510,23 +527,38 @@ fn stands_in(current: Option<&Kept>, session: &Session, message: &Message) -> bo
     current.session.root == session.root && current.messages.iter().filter(in_context).any(|copy| is_copy(&copy))
 }
 
-/// How often the query's terms occur in the message, if it matches.
-fn matches(message: &Message, query: &Query) -> Option<usize> {
+/// The message with how often each term occurs in it, if it matches. A plain measure, for stores without BM25.
+fn candidate(session: &Session, message: &Message, query: &Query) -> Option<Candidate> {
     let fields = [
         Searchable::new(message.said_text(), query),
         Searchable::new(&message.tool_text(), query),
     ];
-    let present = satisfied(query.expr(), &|term| fields.iter().any(|field| field.holds(term)));
-    present.then(|| fields.iter().map(Searchable::count).sum())
+    if !satisfied(query.expr(), &|term| fields.iter().any(|field| field.holds(term))) {
+        return None;
+    }
+    let count = |term| fields.iter().map(|field| field.count_of(term)).sum::<usize>();
+    let strengths = query
+        .terms()
+        .into_iter()
+        .map(|term| f32::from(u16::try_from(count(term)).unwrap_or(u16::MAX)));
+    Some(Candidate {
+        session: session.id.clone(),
+        root: session.root.clone(),
+        seq: message.seq,
+        role: message.body.role,
+        demoted: session.source.is_demoted(),
+        created: message.created,
+        strengths: strengths.collect(),
+    })
 }
 
-fn order(one: &(&Session, &Message, usize), two: &(&Session, &Message, usize), sort: Sort) -> Ordering {
-    let demoted = one.0.source.is_demoted().cmp(&two.0.source.is_demoted());
-    let newer = two.1.created.cmp(&one.1.created).then(two.1.seq.cmp(&one.1.seq));
-    let better = two.2.cmp(&one.2);
-    demoted.then(match sort {
-        Sort::Relevance => better.then(newer),
-        Sort::Newest => newer.then(better),
-        Sort::Oldest => newer.reverse().then(better),
-    })
+/// As they are offered to a ranking.
+fn order(one: &Candidate, two: &Candidate, sort: Sort) -> Ordering {
+    let newer = two.created.cmp(&one.created).then(two.seq.cmp(&one.seq));
+    let sum = |candidate: &Candidate| candidate.strengths.iter().sum::<f32>();
+    match sort {
+        Sort::Relevance => sum(two).total_cmp(&sum(one)).then(newer),
+        Sort::Newest => one.demoted.cmp(&two.demoted).then(newer),
+        Sort::Oldest => one.demoted.cmp(&two.demoted).then(newer.reverse()),
+    }
 }

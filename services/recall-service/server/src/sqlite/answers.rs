@@ -2,90 +2,106 @@
 
 use sqlx::SqliteConnection;
 use steward_base::Timestamp;
-use steward_base::names::{SessionId, TeamId};
 use steward_recall_core::Error;
 use steward_recall_core::append_messages::{ANSWER_RETENTION, RequestKey};
 
 use super::failure::Failure;
 
-/// Each write adds one answer, so that any larger number catches up.
-const REMOVED_AT_ONCE: i64 = 16;
-
-/// Within what a request id is unique.
-#[derive(Debug)]
-pub(super) enum Scope<'a> {
-    /// Creations of sessions in the team.
-    Creation,
-    /// Writes to one session.
-    Session(&'a SessionId),
-}
-
-impl Scope<'_> {
-    fn key(&self) -> String {
-        match self {
-            Self::Creation => "sessions".to_owned(),
-            Self::Session(session) => format!("sessions/{session}"),
-        }
-    }
-}
+/// Within what a request id is unique: a session's number, or this for the creations of sessions in the team.
+pub(super) const CREATION: i64 = 0;
 
 /// The answer that was given to this request before, as JSON. The same id with another request is refused.
 pub(super) async fn first(
     connection: &mut SqliteConnection,
-    team: &TeamId,
-    scope: &Scope<'_>,
+    scope: i64,
     request: &RequestKey,
     now: Timestamp,
 ) -> Result<Option<String>, Failure> {
-    let known: Option<(String, String)> = sqlx::query_as(
-        "SELECT request_hash, answer FROM answered WHERE team = ? AND scope = ? AND request_id = ? AND created > ?",
+    let known: Option<(Vec<u8>, String)> = sqlx::query_as(
+        "SELECT request_hash, answer FROM answered WHERE session = ? AND request_id = ? AND created > ?",
     )
-    .bind(team.as_str())
-    .bind(scope.key())
+    .bind(scope)
     .bind(&request.id)
-    .bind(now.minus(ANSWER_RETENTION).as_micros())
+    .bind(oldest(now))
     .fetch_optional(connection)
     .await?;
-    match known {
-        Some((hash, _)) if hash != request.hash => Err(Error::request_id_reused(&request.id).into()),
-        known => Ok(known.map(|(_, answer)| answer)),
+    known
+        .map(|(hash, answer)| same_request(&hash, request).map(|()| answer))
+        .transpose()
+}
+
+/// An answer that is older is no answer any more.
+pub(super) fn oldest(now: Timestamp) -> i64 {
+    now.minus(ANSWER_RETENTION).as_micros()
+}
+
+pub(super) fn same_request(hash: &[u8], request: &RequestKey) -> Result<(), Failure> {
+    if hash == stored(&request.hash) {
+        Ok(())
+    } else {
+        Err(Error::request_id_reused(&request.id).into())
     }
 }
 
-/// Runs at every append, so it must find the oldest answers by their age and never read the others.
-pub(super) const REMOVE_OLD: &str = "DELETE FROM answered WHERE (team, scope, request_id) IN
-     (SELECT team, scope, request_id FROM answered INDEXED BY answered_by_age
-      WHERE team = ? AND created <= ? ORDER BY created LIMIT ?)";
-
-/// Removes the oldest answers that are past their time, a few at a time, so that no append waits for it.
-async fn remove_old(connection: &mut SqliteConnection, team: &TeamId, now: Timestamp) -> Result<(), Failure> {
-    sqlx::query(REMOVE_OLD)
-        .bind(team.as_str())
-        .bind(now.minus(ANSWER_RETENTION).as_micros())
-        .bind(REMOVED_AT_ONCE)
-        .execute(connection)
-        .await?;
-    Ok(())
+/// A hash as it is kept: hexadecimal digits take twice the room of what they say.
+pub(super) fn stored(hash: &str) -> Vec<u8> {
+    let nibble = |digit: u8| {
+        char::from(digit)
+            .to_digit(16)
+            .and_then(|value| u8::try_from(value).ok())
+    };
+    let (pairs, rest) = hash.as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> = pairs
+        .iter()
+        .map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?))
+        .collect();
+    bytes
+        .filter(|bytes| rest.is_empty() && bytes.len() == 32)
+        .unwrap_or_else(|| hash.as_bytes().to_vec())
 }
+
+/// Lets go of the oldest answers that are past their time, a few with each write, so that none waits for it, and keeps a
+/// new one. Each write adds one, so that any larger number catches up. Arguments: scope, id, hash, time, answer, oldest.
+macro_rules! keep_answer {
+    () => {
+        "DELETE FROM answered WHERE number IN (SELECT number FROM answered ORDER BY number LIMIT 16) AND created <= ?6;
+         INSERT OR REPLACE INTO answered (session, request_id, request_hash, created, answer)
+         VALUES (?1, ?2, ?3, ?4, ?5)"
+    };
+}
+pub(super) use keep_answer;
 
 /// Keeps an answer for retries, and lets go of old ones.
 pub(super) async fn keep(
     connection: &mut SqliteConnection,
-    team: &TeamId,
-    scope: &Scope<'_>,
+    scope: i64,
     request: &RequestKey,
     answer: &str,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    remove_old(connection, team, now).await?;
-    sqlx::query("INSERT OR REPLACE INTO answered VALUES (?, ?, ?, ?, ?, ?)")
-        .bind(team.as_str())
-        .bind(scope.key())
+    sqlx::query(keep_answer!())
+        .bind(scope)
         .bind(&request.id)
-        .bind(&request.hash)
-        .bind(answer)
+        .bind(stored(&request.hash))
         .bind(now.as_micros())
+        .bind(answer)
+        .bind(oldest(now))
         .execute(connection)
         .await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_kept_short_and_whatever_is_none_as_it_is() {
+        let hash = steward_base::hash::sha256_hex(b"x");
+        assert_eq!(stored(&hash).len(), 32);
+        assert_ne!(stored(&hash), stored(&steward_base::hash::sha256_hex(b"y")));
+        for odd in ["", "hash of 1", &hash[1..], "zz"] {
+            assert_eq!(stored(odd), odd.as_bytes());
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! The full-text index: kept in the transaction of the rows, checked against them, rebuilt from them.
 
 use sqlx::SqliteConnection;
-use steward_recall_core::message::{Message, Role};
 use steward_recall_core::store::IntegrityReport;
 use steward_recall_core::tokenizer::{self, Purpose};
 use steward_store::{Sqlite, StoreError};
@@ -10,33 +9,15 @@ use super::failure::Failure;
 
 const TOKENIZER_VERSION: &str = "tokenizer_version";
 
-/// Adds a message; `doc` is that of its row.
-pub(super) async fn add(connection: &mut SqliteConnection, doc: i64, message: &Message) -> Result<(), Failure> {
-    sqlx::query("INSERT INTO message_index (rowid, said, tool) VALUES (?, ?, ?)")
-        .bind(doc)
-        .bind(message.said_text())
-        .bind(message.tool_text())
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
 /// Takes the messages `from..=to` of a session out, which must happen before their rows change: an index without a copy
 /// of the text needs to be told what it held.
-pub(super) async fn remove(
-    connection: &mut SqliteConnection,
-    team: &str,
-    session: &str,
-    from: i64,
-    to: i64,
-) -> Result<(), Failure> {
+pub(super) async fn remove(connection: &mut SqliteConnection, session: i64, from: i64, to: i64) -> Result<(), Failure> {
     sqlx::query(
         "INSERT INTO message_index (message_index, rowid, said, tool)
-         SELECT 'delete', m.doc, CASE m.role WHEN ? THEN '' ELSE m.said END, m.tool_text
-         FROM message m WHERE m.team = ? AND m.session = ? AND m.seq BETWEEN ? AND ? AND m.rewound = 0",
+         SELECT 'delete', t.doc, t.said, t.tool
+         FROM message m CROSS JOIN message_text t ON t.doc = m.doc
+         WHERE m.session = ? AND m.seq BETWEEN ? AND ? AND m.rewound = 0",
     )
-    .bind(Role::Tool.as_str())
-    .bind(team)
     .bind(session)
     .bind(from)
     .bind(to)
@@ -164,8 +145,8 @@ pub(super) async fn check(sqlite: &Sqlite) -> Result<IntegrityReport, Failure> {
         .await?;
     let gaps: Vec<(String, i64, i64)> = sqlx::query_as(
         "SELECT s.id, s.last_seq, count(m.seq) FROM session s
-         LEFT JOIN message m ON m.team = s.team AND m.session = s.id
-         GROUP BY s.team, s.id HAVING count(m.seq) <> s.last_seq OR coalesce(max(m.seq), 0) <> s.last_seq",
+         LEFT JOIN message m ON m.session = s.number
+         GROUP BY s.number HAVING count(m.seq) <> s.last_seq OR coalesce(max(m.seq), 0) <> s.last_seq",
     )
     .fetch_all(&mut *reader)
     .await?;

@@ -1,19 +1,35 @@
 //! Rows of messages and turns, and the append that writes them together with everything else.
 
-use sqlx::SqliteConnection;
+use sqlx::{Row, SqliteConnection};
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId};
-use steward_recall_core::append_messages::{Append, Appended, Effects, Found, answer_again, decide};
+use steward_recall_core::Error;
+use steward_recall_core::append_messages::{Append, Appended, Effects, Found, RequestKey, answer_again, decide};
 use steward_recall_core::get_session::{BATCH, MessagePage};
-use steward_recall_core::message::Message;
-use steward_recall_core::session::{Session, Usage};
+use steward_recall_core::message::{Message, Role};
+use steward_recall_core::session::Usage;
 use steward_recall_core::store::{Mark, MessageRange, Taken, Visibility};
 use steward_recall_core::turn::Turn;
 
-use super::answers::{self, Scope};
+use super::answers;
 use super::failure::Failure;
 use super::rows::{self, json, json_names, signed};
-use super::{index, outbox, sessions};
+use super::sessions::{self, Numbered};
+use super::{index, outbox};
+
+/// What an append needs to know, in one look: the session, the first answer to its request, its turn, another turn that is
+/// open, how many exposures are recorded, the last number of the index.
+const FOUND: &str = "SELECT s.*,
+         (SELECT max(doc) FROM message) AS last_doc,
+         (SELECT count(*) FROM exposure e WHERE e.session = s.number) AS exposures,
+         a.request_hash, a.answer,
+         t.id AS t_id, t.state AS t_state, t.first_seq AS t_first_seq, t.last_seq AS t_last_seq,
+         t.iterations AS t_iterations, t.segments AS t_segments, t.error_reason AS t_error_reason,
+         t.error_message AS t_error_message, t.created AS t_created, t.ended AS t_ended
+     FROM session s
+     LEFT JOIN answered a ON a.session = s.number AND a.request_id = ?3 AND a.created > ?4
+     LEFT JOIN turn t ON t.session = s.number AND t.id = ?5
+     WHERE s.team = ?1 AND s.id = ?2";
 
 /// One append: what is there is loaded, the rules decide, and what they say is written.
 pub(super) async fn append(
@@ -22,125 +38,152 @@ pub(super) async fn append(
     now: Timestamp,
 ) -> Result<Appended, Failure> {
     let (team, id, request) = (append.team.clone(), append.session.clone(), append.request.clone());
-    let scope = Scope::Session(&id);
-    let mut session = sessions::load(connection, &team, &id)
-        .await?
-        .ok_or_else(|| sessions::missing(&team, &id))?;
-    if let Some(answer) = answers::first(connection, &team, &scope, &request, now).await? {
-        let again = answer_again(serde_json::from_str(&answer)?, &append, &mut session.lease, now)?;
-        sessions::save_lease(connection, &session).await?;
+    let row = sqlx::query(FOUND)
+        .bind(team.as_str())
+        .bind(id.as_str())
+        .bind(&request.id)
+        .bind(answers::oldest(now))
+        .bind(append.turn_id())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let row = row.ok_or_else(|| sessions::missing(&team, &id))?;
+    let Numbered { number, mut session } = Numbered::from_row(&row)?;
+    let answered: Option<(Vec<u8>, String)> = row
+        .try_get::<Option<Vec<u8>>, _>("request_hash")?
+        .zip(row.try_get("answer")?);
+    if let Some((hash, answer)) = answered {
+        answers::same_request(&hash, &request)?;
+        let first: Option<Appended> = serde_json::from_str(&answer)?;
+        let first = first.ok_or_else(|| Error::request_id_reused(&request.id))?;
+        let again = answer_again(first, &append, &mut session.lease, now)?;
+        sessions::save_lease(connection, number, &session.lease).await?;
         return Ok(again);
     }
-    let takes_or_gives = append.acquire.is_some() || append.release;
-    let turn = match append.turn_id() {
-        Some(turn) => load_turn(connection, &team, &id, turn).await?,
+    let turn = match row.try_get::<Option<&str>, _>("t_id")? {
+        Some(_) => Some(rows::turn(&row, "t_")?),
         None => None,
     };
-    let other_open_turn = match session
-        .open_turn
-        .as_deref()
-        .filter(|open| append.turn_id() != Some(*open))
-    {
-        Some(open) => load_turn(connection, &team, &id, open).await?,
+    let open = session.open_turn.as_deref();
+    let other_open_turn = match open.filter(|open| append.turn_id() != Some(*open)) {
+        Some(open) => turn_of(connection, number, open).await?,
         None => None,
     };
-    let known_exposures = session.exposures.len();
-    let effects = decide(
-        Found {
-            session,
-            turn,
-            other_open_turn,
-        },
-        append,
-        now,
-    )?;
-    if takes_or_gives {
-        sessions::save_lease(connection, &effects.session).await?;
-    }
-    let appended = write(connection, effects, known_exposures, now).await?;
-    answers::keep(connection, &team, &scope, &request, &json(&appended)?, now).await?;
-    Ok(appended)
+    let found = Found {
+        session,
+        turn,
+        other_open_turn,
+    };
+    let effects = decide(found, append, now)?;
+    let place = Place {
+        session: number,
+        last_doc: row.try_get::<Option<i64>, _>("last_doc")?.unwrap_or(0),
+        exposures: row.try_get("exposures")?,
+    };
+    write(connection, effects, &place, &request, now).await
+}
+
+/// Where an append is written.
+struct Place {
+    /// The session's number.
+    session: i64,
+    /// The last number of the index.
+    last_doc: i64,
+    /// Exposures that are recorded.
+    exposures: i64,
 }
 
 async fn write(
     connection: &mut SqliteConnection,
     effects: Effects,
-    known_exposures: usize,
+    place: &Place,
+    request: &RequestKey,
     now: Timestamp,
 ) -> Result<Appended, Failure> {
     let session = &effects.session;
-    if !effects.messages.is_empty() {
-        let last: i64 = sqlx::query_scalar("SELECT coalesce(max(doc), 0) FROM message")
-            .fetch_one(&mut *connection)
-            .await?;
-        for (doc, message) in (last + 1..).zip(&effects.messages) {
-            insert(connection, session, doc, message).await?;
-            index::add(connection, doc, message).await?;
-        }
+    for (doc, message) in (place.last_doc + 1..).zip(&effects.messages) {
+        insert(connection, place.session, doc, message).await?;
     }
     for turn in &effects.turns {
-        save_turn(connection, session, turn).await?;
+        save_turn(connection, place.session, turn).await?;
     }
-    sessions::save_state(connection, session).await?;
-    let new_exposures = session.exposures.get(known_exposures..).unwrap_or_default();
-    sessions::add_exposures(connection, session, new_exposures, known_exposures, now).await?;
+    // The session was loaded without those it had.
+    sessions::add_exposures(connection, place.session, &session.exposures, place.exposures, now).await?;
     if let Some(due) = &effects.due_review {
         outbox::add(connection, due).await?;
     }
+    let answer = json(&effects.appended)?;
+    sessions::save(connection, place.session, session, (request, &answer), now).await?;
     Ok(effects.appended)
 }
 
-async fn insert(
-    connection: &mut SqliteConnection,
-    session: &Session,
-    doc: i64,
-    message: &Message,
-) -> Result<(), Failure> {
+/// The row and its entry in the index, in one word to the database.
+const INSERT: &str =
+    "INSERT INTO message (doc, session, seq, role, said, sent, tool_calls, tool_call_id, tool_name, is_error,
+         tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
+         created, native_provider, native_model, native_blocks)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23);
+     INSERT INTO message_index (rowid, said, tool)
+     VALUES (?1, iif(?4 = 'tool', '', ?5), iif(?4 = 'tool', ?5, ?11))";
+
+async fn insert(connection: &mut SqliteConnection, session: i64, doc: i64, message: &Message) -> Result<(), Failure> {
     let body = &message.body;
     let usage: Usage = body.usage.unwrap_or_default();
     let native = body.native.as_ref();
-    sqlx::query(
-        "INSERT INTO message (team, session, seq, doc, role, said, sent, tool_calls, tool_call_id, tool_name, is_error,
-             tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
-             created, native_provider, native_model, native_blocks)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(session.team.as_str())
-    .bind(session.id.as_str())
-    .bind(signed(message.seq))
-    .bind(doc)
-    .bind(body.role.as_str())
-    .bind(&body.text)
-    .bind(&body.sent_text)
-    .bind(json(&body.tool_calls)?)
-    .bind(body.result.as_ref().map(|result| result.call_id.as_str()))
-    .bind(body.result.as_ref().map(|result| result.tool_name.as_str()))
-    .bind(body.result.as_ref().is_some_and(|result| result.is_error))
-    .bind(message.tool_text())
-    .bind(json(&body.spans)?)
-    .bind(usage.input.map(signed))
-    .bind(usage.cached_input.map(signed))
-    .bind(usage.cache_write.map(signed))
-    .bind(usage.output.map(signed))
-    .bind(&message.model)
-    .bind(message.integrity.level())
-    .bind(&body.turn)
-    .bind(message.created.as_micros())
-    .bind(native.map(|native| native.provider.as_str()))
-    .bind(native.map(|native| native.model.as_str()))
-    .bind(native.map(|native| native.blocks_json.as_str()))
-    .execute(connection)
-    .await?;
+    // What a tool returned is kept once, as what was said.
+    let tool_text = if body.role == Role::Tool {
+        String::new()
+    } else {
+        message.tool_text()
+    };
+    sqlx::query(INSERT)
+        .bind(doc)
+        .bind(session)
+        .bind(signed(message.seq))
+        .bind(body.role.as_str())
+        .bind(&body.text)
+        .bind(&body.sent_text)
+        .bind(json(&body.tool_calls)?)
+        .bind(body.result.as_ref().map(|result| result.call_id.as_str()))
+        .bind(body.result.as_ref().map(|result| result.tool_name.as_str()))
+        .bind(body.result.as_ref().is_some_and(|result| result.is_error))
+        .bind(tool_text)
+        .bind(json(&body.spans)?)
+        .bind(usage.input.map(signed))
+        .bind(usage.cached_input.map(signed))
+        .bind(usage.cache_write.map(signed))
+        .bind(usage.output.map(signed))
+        .bind(&message.model)
+        .bind(message.integrity.level())
+        .bind(&body.turn)
+        .bind(message.created.as_micros())
+        .bind(native.map(|native| native.provider.as_str()))
+        .bind(native.map(|native| native.model.as_str()))
+        .bind(native.map(|native| native.blocks_json.as_str()))
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-/// Messages in ascending order.
-pub(super) async fn list(
+/// The number of a session, and the messages of a range in ascending order; none for a session that does not exist.
+pub(super) async fn list_of(
     connection: &mut SqliteConnection,
     team: &TeamId,
     session: &SessionId,
     range: &MessageRange,
 ) -> Result<Vec<Message>, Failure> {
+    let number: Option<i64> = sqlx::query_scalar("SELECT number FROM session WHERE team = ? AND id = ?")
+        .bind(team.as_str())
+        .bind(session.as_str())
+        .fetch_optional(&mut *connection)
+        .await?;
+    match number {
+        Some(number) => list(connection, number, range).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Messages in ascending order.
+async fn list(connection: &mut SqliteConnection, session: i64, range: &MessageRange) -> Result<Vec<Message>, Failure> {
     let (rewound, least_compacted, most_compacted) = match range.visibility {
         Visibility::All => (1, 0, 1),
         Visibility::Searchable => (0, 0, 1),
@@ -149,17 +192,16 @@ pub(super) async fn list(
     };
     let sql = match range.taken {
         Taken::First => {
-            "SELECT * FROM message WHERE team = ? AND session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
+            "SELECT * FROM message WHERE session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
              AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq LIMIT ?"
         }
         Taken::Last => {
-            "SELECT * FROM message WHERE team = ? AND session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
+            "SELECT * FROM message WHERE session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
              AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq DESC LIMIT ?"
         }
     };
     let found = sqlx::query(sql)
-        .bind(team.as_str())
-        .bind(session.as_str())
+        .bind(session)
         .bind(signed(range.from))
         .bind(signed(range.to))
         .bind(rewound)
@@ -180,8 +222,7 @@ pub(super) async fn list(
 /// A page of messages, fetched in small batches.
 pub(super) async fn page(
     connection: &mut SqliteConnection,
-    team: &TeamId,
-    session: &SessionId,
+    session: i64,
     range: &MessageRange,
 ) -> Result<MessagePage, Failure> {
     let mut page = MessagePage::default();
@@ -191,7 +232,7 @@ pub(super) async fn page(
         ..range.clone()
     };
     loop {
-        let found = list(connection, team, session, &batch).await?;
+        let found = list(connection, session, &batch).await?;
         let is_last = found.len() < BATCH as usize;
         for message in found {
             batch.from = message.seq + 1;
@@ -213,53 +254,65 @@ pub(super) async fn mark(
     (from, to): (u64, u64),
     mark: Mark,
 ) -> Result<(), Failure> {
+    let number: Option<i64> =
+        sqlx::query_scalar("UPDATE session SET revision = revision + 1 WHERE team = ? AND id = ? RETURNING number")
+            .bind(team.as_str())
+            .bind(session.as_str())
+            .fetch_optional(&mut *connection)
+            .await?;
+    let number = number.ok_or_else(|| sessions::missing(team, session))?;
     let (from, to) = (signed(from), signed(to));
     let sql = match mark {
         Mark::Rewound => {
-            index::remove(connection, team.as_str(), session.as_str(), from, to).await?;
-            "UPDATE message SET rewound = 1 WHERE team = ? AND session = ? AND seq BETWEEN ? AND ?"
+            index::remove(connection, number, from, to).await?;
+            "UPDATE message SET rewound = 1 WHERE session = ? AND seq BETWEEN ? AND ?"
         }
-        Mark::Compacted => "UPDATE message SET compacted = 1 WHERE team = ? AND session = ? AND seq BETWEEN ? AND ?",
+        Mark::Compacted => "UPDATE message SET compacted = 1 WHERE session = ? AND seq BETWEEN ? AND ?",
     };
     sqlx::query(sql)
-        .bind(team.as_str())
-        .bind(session.as_str())
+        .bind(number)
         .bind(from)
         .bind(to)
-        .execute(&mut *connection)
-        .await?;
-    let changed = sqlx::query("UPDATE session SET revision = revision + 1 WHERE team = ? AND id = ?")
-        .bind(team.as_str())
-        .bind(session.as_str())
         .execute(connection)
         .await?;
-    if changed.rows_affected() == 0 {
-        Err(sessions::missing(team, session))
-    } else {
-        Ok(())
-    }
+    Ok(())
 }
 
-/// A turn.
+/// A turn of a session by its name.
 pub(super) async fn load_turn(
     connection: &mut SqliteConnection,
     team: &TeamId,
     session: &SessionId,
     turn: &str,
 ) -> Result<Option<Turn>, Failure> {
-    let row = sqlx::query("SELECT * FROM turn WHERE team = ? AND session = ? AND id = ?")
-        .bind(team.as_str())
-        .bind(session.as_str())
+    let row = sqlx::query(
+        "SELECT t.* FROM turn t JOIN session s ON s.number = t.session WHERE s.team = ? AND s.id = ? AND t.id = ?",
+    )
+    .bind(team.as_str())
+    .bind(session.as_str())
+    .bind(turn)
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(|row| rows::turn(row, "")).transpose()
+}
+
+/// A turn of a session by its number.
+pub(super) async fn turn_of(
+    connection: &mut SqliteConnection,
+    session: i64,
+    turn: &str,
+) -> Result<Option<Turn>, Failure> {
+    let row = sqlx::query("SELECT * FROM turn WHERE session = ? AND id = ?")
+        .bind(session)
         .bind(turn)
         .fetch_optional(connection)
         .await?;
-    row.as_ref().map(rows::turn).transpose()
+    row.as_ref().map(|row| rows::turn(row, "")).transpose()
 }
 
-async fn save_turn(connection: &mut SqliteConnection, session: &Session, turn: &Turn) -> Result<(), Failure> {
-    sqlx::query("INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .bind(session.team.as_str())
-        .bind(session.id.as_str())
+async fn save_turn(connection: &mut SqliteConnection, session: i64, turn: &Turn) -> Result<(), Failure> {
+    sqlx::query("INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .bind(session)
         .bind(&turn.id)
         .bind(turn.state.as_str())
         .bind(signed(turn.first_seq))

@@ -96,7 +96,22 @@ fn lease(row: &SqliteRow) -> Result<Lease, Failure> {
     })
 }
 
-/// A session without its exposures, which are rows of their own.
+/// The number of a session in its file.
+pub(super) fn session_number(row: &SqliteRow) -> Result<i64, Failure> {
+    Ok(row.try_get("number")?)
+}
+
+/// What requests begin with, the model's name excepted.
+pub(super) fn prompt(row: &SqliteRow, frozen: &mut Frozen) -> Result<(), Failure> {
+    frozen.system_prompt = row.try_get("system_prompt")?;
+    frozen.tools_json = row.try_get("tools_json")?;
+    frozen.client_tools = parsed(row, "client_tools")?;
+    frozen.stable_prompt_bytes = small(row, "stable_prompt_bytes")?;
+    frozen.setup = row.try_get("setup")?;
+    Ok(())
+}
+
+/// A session without what its requests begin with and without its exposures, which are rows of their own.
 pub(super) fn session(row: &SqliteRow) -> Result<Session, Failure> {
     let parent: Option<&str> = row.try_get("parent")?;
     let reason: Option<&str> = row.try_get("lineage_reason")?;
@@ -118,11 +133,7 @@ pub(super) fn session(row: &SqliteRow) -> Result<Session, Failure> {
         project: row.try_get("project")?,
         frozen: Frozen {
             model: row.try_get("model")?,
-            system_prompt: row.try_get("system_prompt")?,
-            tools_json: row.try_get("tools_json")?,
-            client_tools: parsed(row, "client_tools")?,
-            stable_prompt_bytes: small(row, "stable_prompt_bytes")?,
-            setup: row.try_get("setup")?,
+            ..Frozen::default()
         },
         skip_review: flag(row, "skip_review")?,
         skip_memory: flag(row, "skip_memory")?,
@@ -206,18 +217,26 @@ pub(super) fn message(row: &SqliteRow) -> Result<Message, Failure> {
     })
 }
 
-pub(super) fn turn(row: &SqliteRow) -> Result<Turn, Failure> {
+pub(super) fn role(text: &str) -> Result<Role, Failure> {
+    named(text, Role::parse)
+}
+
+/// A turn whose columns have names that begin with `prefix`.
+pub(super) fn turn(row: &SqliteRow, prefix: &str) -> Result<Turn, Failure> {
+    let name = |column: &str| format!("{prefix}{column}");
     Ok(Turn {
-        id: row.try_get("id")?,
-        state: named(row.try_get("state")?, TurnState::parse)?,
-        first_seq: number(row, "first_seq")?,
-        last_seq: number(row, "last_seq")?,
-        iterations: small(row, "iterations")?,
-        segments: small(row, "segments")?,
-        error_reason: row.try_get("error_reason")?,
-        error_message: row.try_get("error_message")?,
-        created: time(row, "created")?,
-        ended: row.try_get::<Option<i64>, _>("ended")?.map(Timestamp::from_micros),
+        id: row.try_get(name("id").as_str())?,
+        state: named(row.try_get(name("state").as_str())?, TurnState::parse)?,
+        first_seq: number(row, &name("first_seq"))?,
+        last_seq: number(row, &name("last_seq"))?,
+        iterations: small(row, &name("iterations"))?,
+        segments: small(row, &name("segments"))?,
+        error_reason: row.try_get(name("error_reason").as_str())?,
+        error_message: row.try_get(name("error_message").as_str())?,
+        created: time(row, &name("created"))?,
+        ended: row
+            .try_get::<Option<i64>, _>(name("ended").as_str())?
+            .map(Timestamp::from_micros),
     })
 }
 

@@ -1,9 +1,11 @@
-//! Rows of sessions, with their exposures and leases.
+//! Rows of sessions, with what their requests begin with, their exposures and leases.
 
 use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, session_name};
 use steward_recall_core::Error;
+use steward_recall_core::append_messages::RequestKey;
 use steward_recall_core::create_session::NewSession;
 use steward_recall_core::get_session::{MessagePage, SessionRead, SessionView};
 use steward_recall_core::lease::Lease;
@@ -11,27 +13,26 @@ use steward_recall_core::session::{Exposure, Session};
 use steward_recall_core::store::SessionList;
 use steward_recall_core::update_session::{self, SessionUpdate};
 
-use super::answers::{self, Scope};
+use super::answers::{self, CREATION};
 use super::failure::Failure;
 use super::messages;
 use super::rows::{self, json, json_names, signed};
 
-/// Selects sessions without their prompts and tool lists, which are most of a row and of no use to lists.
-macro_rules! session_summaries {
-    ($which:literal) => {
-        concat!(
-            "SELECT team, id, user, source, title, parent, lineage_reason, root, project, model, '' AS system_prompt,
-                 '' AS tools_json, '[]' AS client_tools, 0 AS stable_prompt_bytes, x'' AS setup, skip_review, skip_memory, turns_since_memory,
-                 iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
-                 prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, usage_input,
-                 usage_cached_input, usage_cache_write, usage_output, last_seq, open_calls, lowest_integrity, open_turn,
-                 lease_fence, lease_turn, lease_holder, lease_expires, created, last_active, revision
-             FROM session ",
-            $which
-        )
-    };
+/// A session and its number in this file.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    pub(super) number: i64,
+    pub(super) session: Session,
 }
-pub(super) use session_summaries;
+
+impl Numbered {
+    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, Failure> {
+        Ok(Self {
+            number: rows::session_number(row)?,
+            session: rows::session(row)?,
+        })
+    }
+}
 
 /// Creates a session, or finds the one that the same request created.
 pub(super) async fn create(
@@ -40,11 +41,11 @@ pub(super) async fn create(
     now: Timestamp,
 ) -> Result<Session, Failure> {
     let (team, request) = (new.team.clone(), new.request.clone());
-    if let Some(id) = answers::first(connection, &team, &Scope::Creation, &request, now).await? {
+    if let Some(id) = answers::first(connection, CREATION, &request, now).await? {
         let id: SessionId = serde_json::from_str(&id)?;
         return load(connection, &team, &id).await?.ok_or_else(|| missing(&team, &id));
     }
-    if load(connection, &team, &new.id).await?.is_some() {
+    if summary(connection, &team, &new.id).await?.is_some() {
         return Err(Error::SessionExists {
             session: session_name(&team, &new.id),
         }
@@ -52,15 +53,15 @@ pub(super) async fn create(
     }
     let root = match &new.lineage {
         Some(lineage) => {
-            let parent = load(connection, &team, &lineage.parent).await?;
-            Some(parent.ok_or_else(|| missing(&team, &lineage.parent))?.root)
+            let parent = summary(connection, &team, &lineage.parent).await?;
+            Some(parent.ok_or_else(|| missing(&team, &lineage.parent))?.session.root)
         }
         None => None,
     };
     let session = new.into_session(root, now);
-    insert(connection, &session).await?;
-    add_exposures(connection, &session, &session.exposures, 0, now).await?;
-    answers::keep(connection, &team, &Scope::Creation, &request, &json(&session.id)?, now).await?;
+    let number = insert(connection, &session).await?;
+    add_exposures(connection, number, &session.exposures, 0, now).await?;
+    answers::keep(connection, CREATION, &request, &json(&session.id)?, now).await?;
     Ok(session)
 }
 
@@ -71,26 +72,52 @@ pub(super) fn missing(team: &TeamId, session: &SessionId) -> Failure {
     .into()
 }
 
-/// A session with its exposures.
+/// A session with everything that belongs to it.
 pub(super) async fn load(
     connection: &mut SqliteConnection,
     team: &TeamId,
     session: &SessionId,
 ) -> Result<Option<Session>, Failure> {
+    Ok(load_numbered(connection, team, session)
+        .await?
+        .map(|found| found.session))
+}
+
+async fn load_numbered(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    session: &SessionId,
+) -> Result<Option<Numbered>, Failure> {
+    let row = sqlx::query(
+        "SELECT s.*, p.* FROM session s JOIN session_prompt p ON p.session = s.number WHERE s.team = ? AND s.id = ?",
+    )
+    .bind(team.as_str())
+    .bind(session.as_str())
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let mut found = Numbered::from_row(&row)?;
+    rows::prompt(&row, &mut found.session.frozen)?;
+    let exposures = sqlx::query("SELECT * FROM exposure WHERE session = ? ORDER BY number")
+        .bind(found.number)
+        .fetch_all(connection)
+        .await?;
+    found.session.exposures = exposures.iter().map(rows::exposure).collect::<Result<_, _>>()?;
+    Ok(Some(found))
+}
+
+/// A session without what its requests begin with (the model's name excepted) and without its exposures.
+pub(super) async fn summary(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    session: &SessionId,
+) -> Result<Option<Numbered>, Failure> {
     let row = sqlx::query("SELECT * FROM session WHERE team = ? AND id = ?")
         .bind(team.as_str())
         .bind(session.as_str())
-        .fetch_optional(&mut *connection)
+        .fetch_optional(connection)
         .await?;
-    let Some(row) = row else { return Ok(None) };
-    let mut found = rows::session(&row)?;
-    let exposures = sqlx::query("SELECT * FROM exposure WHERE team = ? AND session = ? ORDER BY number")
-        .bind(team.as_str())
-        .bind(session.as_str())
-        .fetch_all(connection)
-        .await?;
-    found.exposures = exposures.iter().map(rows::exposure).collect::<Result<_, _>>()?;
-    Ok(Some(found))
+    row.as_ref().map(Numbered::from_row).transpose()
 }
 
 /// A page of a user's sessions.
@@ -99,11 +126,12 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &SessionList) 
         Some((at, id)) => (at.as_micros(), id.as_str()),
         None => (i64::MAX, ""),
     };
-    let rows = sqlx::query(session_summaries!(
-        "WHERE team = ? AND user = ? AND (last_active, id) < (?, ?)
+    let rows = sqlx::query(
+        "SELECT * FROM session
+         WHERE team = ? AND user = ? AND (last_active, id) < (?, ?)
                AND source IN (SELECT value FROM json_each(?))
-         ORDER BY last_active DESC, id DESC LIMIT ?"
-    ))
+         ORDER BY last_active DESC, id DESC LIMIT ?",
+    )
     .bind(list.team.as_str())
     .bind(list.user.as_str())
     .bind(at)
@@ -116,78 +144,96 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &SessionList) 
 }
 
 /// Writes the lease alone.
-pub(super) async fn save_lease(connection: &mut SqliteConnection, session: &Session) -> Result<(), Failure> {
-    let Lease { fence, holding } = &session.lease;
+pub(super) async fn save_lease(connection: &mut SqliteConnection, number: i64, lease: &Lease) -> Result<(), Failure> {
+    let Lease { fence, holding } = lease;
     sqlx::query(
-        "UPDATE session SET lease_fence = ?, lease_turn = ?, lease_holder = ?, lease_expires = ?
-         WHERE team = ? AND id = ?",
+        "UPDATE session SET lease_fence = ?, lease_turn = ?, lease_holder = ?, lease_expires = ? WHERE number = ?",
     )
     .bind(signed(*fence))
     .bind(holding.as_ref().map(|holding| holding.turn.as_str()))
     .bind(holding.as_ref().map(|holding| holding.holder.as_str()))
     .bind(holding.as_ref().map(|holding| holding.expires.as_micros()))
-    .bind(session.team.as_str())
-    .bind(session.id.as_str())
+    .bind(number)
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Writes what an append may change; what is frozen is not among it.
-pub(super) async fn save_state(connection: &mut SqliteConnection, session: &Session) -> Result<(), Failure> {
-    sqlx::query(
-        "UPDATE session SET title = ?, turns_since_memory = ?, iterations_since_skill = ?, user_turns = ?,
-             prefix_tools_sha256 = ?, prefix_system_sha256 = ?, prefix_messages_bytes = ?, prefix_messages_sha256 = ?,
-             planned_breaks = ?, unplanned_breaks = ?, requests = ?, last_break_reason = ?, usage_input = ?,
-             usage_cached_input = ?, usage_cache_write = ?, usage_output = ?, last_seq = ?, open_calls = ?,
-             lowest_integrity = ?, open_turn = ?, last_active = ?, revision = ?
-         WHERE team = ? AND id = ?",
-    )
-    .bind(&session.title)
-    .bind(session.counters.turns_since_memory)
-    .bind(session.counters.iterations_since_skill)
-    .bind(session.counters.user_turns)
-    .bind(&session.prefix.tools_sha256)
-    .bind(&session.prefix.system_sha256)
-    .bind(signed(session.prefix.messages_bytes))
-    .bind(&session.prefix.messages_sha256)
-    .bind(session.prefix.planned_breaks)
-    .bind(session.prefix.unplanned_breaks)
-    .bind(session.prefix.requests)
-    .bind(&session.prefix.last_break_reason)
-    .bind(session.usage.input.map(signed))
-    .bind(session.usage.cached_input.map(signed))
-    .bind(session.usage.cache_write.map(signed))
-    .bind(session.usage.output.map(signed))
-    .bind(signed(session.last_seq))
-    .bind(json(&session.open_calls)?)
-    .bind(session.lowest_integrity.level())
-    .bind(&session.open_turn)
-    .bind(session.last_active.as_micros())
-    .bind(signed(session.revision))
-    .bind(session.team.as_str())
-    .bind(session.id.as_str())
-    .execute(connection)
-    .await?;
+/// Writes what an append or a change may touch, and the answer to it.
+pub(super) async fn save(
+    connection: &mut SqliteConnection,
+    number: i64,
+    session: &Session,
+    (request, answer): (&RequestKey, &str),
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let holding = session.lease.holding.as_ref();
+    sqlx::query(SAVE)
+        .bind(number)
+        .bind(&request.id)
+        .bind(answers::stored(&request.hash))
+        .bind(now.as_micros())
+        .bind(answer)
+        .bind(answers::oldest(now))
+        .bind(number)
+        .bind(&session.title)
+        .bind(session.counters.turns_since_memory)
+        .bind(session.counters.iterations_since_skill)
+        .bind(session.counters.user_turns)
+        .bind(&session.prefix.tools_sha256)
+        .bind(&session.prefix.system_sha256)
+        .bind(signed(session.prefix.messages_bytes))
+        .bind(&session.prefix.messages_sha256)
+        .bind(session.prefix.planned_breaks)
+        .bind(session.prefix.unplanned_breaks)
+        .bind(session.prefix.requests)
+        .bind(&session.prefix.last_break_reason)
+        .bind(session.usage.input.map(signed))
+        .bind(session.usage.cached_input.map(signed))
+        .bind(session.usage.cache_write.map(signed))
+        .bind(session.usage.output.map(signed))
+        .bind(signed(session.last_seq))
+        .bind(json(&session.open_calls)?)
+        .bind(session.lowest_integrity.level())
+        .bind(&session.open_turn)
+        .bind(session.last_active.as_micros())
+        .bind(signed(session.revision))
+        .bind(signed(session.lease.fence))
+        .bind(holding.map(|holding| holding.turn.as_str()))
+        .bind(holding.map(|holding| holding.holder.as_str()))
+        .bind(holding.map(|holding| holding.expires.as_micros()))
+        .bind(&session.frozen.model)
+        .execute(connection)
+        .await?;
     Ok(())
 }
+
+/// Three statements in one: a word to the database costs more than most of what it does. `?1` to `?6` are the answer's.
+const SAVE: &str = concat!(
+    "UPDATE session SET title = ?8, turns_since_memory = ?9, iterations_since_skill = ?10, user_turns = ?11,
+         prefix_tools_sha256 = ?12, prefix_system_sha256 = ?13, prefix_messages_bytes = ?14, prefix_messages_sha256 = ?15,
+         planned_breaks = ?16, unplanned_breaks = ?17, requests = ?18, last_break_reason = ?19, usage_input = ?20,
+         usage_cached_input = ?21, usage_cache_write = ?22, usage_output = ?23, last_seq = ?24, open_calls = ?25,
+         lowest_integrity = ?26, open_turn = ?27, last_active = ?28, revision = ?29, lease_fence = ?30, lease_turn = ?31,
+         lease_holder = ?32, lease_expires = ?33, model = ?34
+     WHERE number = ?7;",
+    answers::keep_answer!()
+);
 
 /// Writes what requests begin with; it changes between turns only.
-async fn save_frozen(connection: &mut SqliteConnection, session: &Session) -> Result<(), Failure> {
+async fn save_prompt(connection: &mut SqliteConnection, number: i64, session: &Session) -> Result<(), Failure> {
     let frozen = &session.frozen;
     sqlx::query(
-        "UPDATE session SET model = ?, system_prompt = ?, tools_json = ?, client_tools = ?, stable_prompt_bytes = ?,
-             setup = ?
-         WHERE team = ? AND id = ?",
+        "INSERT OR REPLACE INTO session_prompt
+             (session, client_tools, stable_prompt_bytes, system_prompt, tools_json, setup)
+         VALUES (?, ?, ?, ?, ?, ?)",
     )
-    .bind(&frozen.model)
-    .bind(&frozen.system_prompt)
-    .bind(&frozen.tools_json)
+    .bind(number)
     .bind(json(&frozen.client_tools)?)
     .bind(frozen.stable_prompt_bytes)
+    .bind(&frozen.system_prompt)
+    .bind(&frozen.tools_json)
     .bind(frozen.setup.as_slice())
-    .bind(session.team.as_str())
-    .bind(session.id.as_str())
     .execute(connection)
     .await?;
     Ok(())
@@ -200,30 +246,25 @@ pub(super) async fn update(
     now: Timestamp,
 ) -> Result<Session, Failure> {
     let (team, id, request) = (update.team.clone(), update.session.clone(), update.request.clone());
-    let scope = Scope::Session(&id);
-    let found = load(connection, &team, &id).await?.ok_or_else(|| missing(&team, &id))?;
-    if answers::first(connection, &team, &scope, &request, now)
-        .await?
-        .is_some()
-    {
-        return Ok(found);
+    let found = load_numbered(connection, &team, &id).await?;
+    let Numbered { number, session } = found.ok_or_else(|| missing(&team, &id))?;
+    if answers::first(connection, number, &request, now).await?.is_some() {
+        return Ok(session);
     }
     let breaks = update.changes.break_the_prefix();
     let shown = update.changes.exposures.is_some();
-    let changed = update_session::decide(found, update, now)?;
-    save_state(connection, &changed).await?;
+    let changed = update_session::decide(session, update, now)?;
     if breaks {
-        save_frozen(connection, &changed).await?;
+        save_prompt(connection, number, &changed).await?;
     }
     if shown {
-        sqlx::query("DELETE FROM exposure WHERE team = ? AND session = ?")
-            .bind(team.as_str())
-            .bind(id.as_str())
+        sqlx::query("DELETE FROM exposure WHERE session = ?")
+            .bind(number)
             .execute(&mut *connection)
             .await?;
-        add_exposures(connection, &changed, &changed.exposures, 0, now).await?;
+        add_exposures(connection, number, &changed.exposures, 0, now).await?;
     }
-    answers::keep(connection, &team, &scope, &request, "null", now).await?;
+    save(connection, number, &changed, (&request, "null"), now).await?;
     Ok(changed)
 }
 
@@ -234,19 +275,19 @@ pub(super) async fn view(
     session: &SessionId,
     read: &SessionRead,
 ) -> Result<Option<SessionView>, Failure> {
-    let Some(found) = load(connection, team, session).await? else {
+    let Some(found) = load_numbered(connection, team, session).await? else {
         return Ok(None);
     };
     let turn = match read.turn.as_str() {
         "" => None,
-        turn => messages::load_turn(connection, team, session, turn).await?,
+        turn => messages::turn_of(connection, found.number, turn).await?,
     };
     let page = match &read.messages {
-        Some(range) => messages::page(connection, team, session, range).await?,
+        Some(range) => messages::page(connection, found.number, range).await?,
         None => MessagePage::default(),
     };
     Ok(Some(SessionView {
-        session: found,
+        session: found.session,
         turn,
         messages: page,
     }))
@@ -255,16 +296,15 @@ pub(super) async fn view(
 /// Adds exposures, numbered after the `known` ones.
 pub(super) async fn add_exposures(
     connection: &mut SqliteConnection,
-    session: &Session,
+    session: i64,
     exposures: &[Exposure],
-    known: usize,
+    known: i64,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    for (index, exposure) in exposures.iter().enumerate() {
-        sqlx::query("INSERT INTO exposure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-            .bind(session.team.as_str())
-            .bind(session.id.as_str())
-            .bind(signed((known + index) as u64))
+    for (number, exposure) in (known..).zip(exposures) {
+        sqlx::query("INSERT INTO exposure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            .bind(session)
+            .bind(number)
             .bind(&exposure.artifact)
             .bind(&exposure.revision)
             .bind(&exposure.stage)
@@ -278,15 +318,15 @@ pub(super) async fn add_exposures(
     Ok(())
 }
 
-async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<(), Failure> {
-    sqlx::query(
-        "INSERT INTO session (team, id, user, source, title, parent, lineage_reason, root, project, model,
-             system_prompt, tools_json, client_tools, skip_review, skip_memory, turns_since_memory,
-             iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256, prefix_messages_bytes,
-             prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason, last_seq, open_calls,
-             lowest_integrity, lease_fence, created, last_active, revision, stable_prompt_bytes, setup)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, '', 0, 0, 0, '', 0, '[]', ?, 0, ?, ?, ?,
-                 ?, ?)",
+/// Gives the new row's number.
+async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<i64, Failure> {
+    let number: i64 = sqlx::query_scalar(
+        "INSERT INTO session (team, id, user, source, title, parent, lineage_reason, root, project, model, skip_review,
+             skip_memory, turns_since_memory, iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256,
+             prefix_messages_bytes, prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason,
+             last_seq, open_calls, lowest_integrity, lease_fence, created, last_active, revision)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, '', 0, 0, 0, '', 0, '[]', ?, 0, ?, ?, ?)
+         RETURNING number",
     )
     .bind(session.team.as_str())
     .bind(session.id.as_str())
@@ -298,9 +338,6 @@ async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<
     .bind(session.root.as_str())
     .bind(&session.project)
     .bind(&session.frozen.model)
-    .bind(&session.frozen.system_prompt)
-    .bind(&session.frozen.tools_json)
-    .bind(json(&session.frozen.client_tools)?)
     .bind(session.skip_review)
     .bind(session.skip_memory)
     .bind(session.counters.turns_since_memory)
@@ -310,9 +347,8 @@ async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<
     .bind(session.created.as_micros())
     .bind(session.last_active.as_micros())
     .bind(signed(session.revision))
-    .bind(session.frozen.stable_prompt_bytes)
-    .bind(session.frozen.setup.as_slice())
-    .execute(connection)
+    .fetch_one(&mut *connection)
     .await?;
-    Ok(())
+    save_prompt(connection, number, session).await?;
+    Ok(number)
 }

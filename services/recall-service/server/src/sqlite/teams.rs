@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::index;
 use crate::fts;
 
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
+pub(super) static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 
 /// Read-only connections of one team.
 const READERS: u32 = 4;
