@@ -199,6 +199,23 @@ facade! {
         list_proposals(ListProposalsRequest) -> ListProposalsResponse;
         approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
         reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+        diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
+        revert_entry(RevertEntryRequest) -> RevertEntryResponse;
+        get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;
+        list_proposals(ListProposalsRequest) -> ListProposalsResponse;
+        approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
+        reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+        get_inbox(GetInboxRequest) -> GetInboxResponse;
+        stage_correction(StageCorrectionRequest) -> StageCorrectionResponse;
+        confirm_entry(ConfirmEntryRequest) -> ConfirmEntryResponse;
+        report_checks(ReportChecksRequest) -> ReportChecksResponse;
+        export_entries(ExportEntriesRequest) -> ExportEntriesResponse;
+        import_entries(ImportEntriesRequest) -> ImportEntriesResponse;
+        list_held_entries(ListHeldEntriesRequest) -> ListHeldEntriesResponse;
+        delete_held_entry(DeleteHeldEntryRequest) -> DeleteHeldEntryResponse;
+        erase_user_memory(EraseUserMemoryRequest) -> EraseUserMemoryResponse;
+        => watch_inbox(WatchInboxRequest) -> WatchInboxResponse;
+        => export_user_memory(ExportUserMemoryRequest) -> ExportUserMemoryResponse;
     }
 }
 

@@ -32,6 +32,10 @@ pub enum ErrorReason {
     EvidenceRequired = 11,
     /// PERMISSION_DENIED. The caller's role may not do this to this store. Metadata: `role`, `required`.
     RoleRequired = 12,
+    /// FAILED_PRECONDITION. A person rejected the same candidate not long ago; it is not proposed again.
+    RejectedBefore = 13,
+    /// FAILED_PRECONDITION. The text would show to many what one person keeps for themselves. Metadata: `operation`.
+    PrivateContent = 14,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -53,6 +57,8 @@ impl ErrorReason {
             Self::ContentBlocked => "ERROR_REASON_CONTENT_BLOCKED",
             Self::EvidenceRequired => "ERROR_REASON_EVIDENCE_REQUIRED",
             Self::RoleRequired => "ERROR_REASON_ROLE_REQUIRED",
+            Self::RejectedBefore => "ERROR_REASON_REJECTED_BEFORE",
+            Self::PrivateContent => "ERROR_REASON_PRIVATE_CONTENT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -71,6 +77,8 @@ impl ErrorReason {
             "ERROR_REASON_CONTENT_BLOCKED" => Some(Self::ContentBlocked),
             "ERROR_REASON_EVIDENCE_REQUIRED" => Some(Self::EvidenceRequired),
             "ERROR_REASON_ROLE_REQUIRED" => Some(Self::RoleRequired),
+            "ERROR_REASON_REJECTED_BEFORE" => Some(Self::RejectedBefore),
+            "ERROR_REASON_PRIVATE_CONTENT" => Some(Self::PrivateContent),
             _ => None,
         }
     }
@@ -102,6 +110,9 @@ pub struct Entry {
     /// Changes whenever the entry does.
     #[prost(string, tag = "8")]
     pub etag: ::prost::alloc::string::String,
+    /// Why it no longer holds and is left out of snapshots, in words; empty while it holds.
+    #[prost(string, tag = "9")]
+    pub stale_cause: ::prost::alloc::string::String,
 }
 impl ::prost::Name for Entry {
     const NAME: &'static str = "Entry";
@@ -111,6 +122,27 @@ impl ::prost::Name for Entry {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.memory.v1.Entry".into()
+    }
+}
+/// How long something holds.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Holds {
+    /// The end, in the future when given; absent for none. From then on the entry is left out of snapshots.
+    #[prost(message, optional, tag = "1")]
+    pub until_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Up to 5 checks against the workspace of a session, of 300 characters at most: `file:{path}#{sha256}`,
+    /// `grep:{path}:{text}` or `exists:{path}`, with paths below its root. Whoever has the workspace runs them.
+    #[prost(string, repeated, tag = "2")]
+    pub checks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for Holds {
+    const NAME: &'static str = "Holds";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Holds".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Holds".into()
     }
 }
 /// Where a revision came from. Output only.
@@ -134,6 +166,12 @@ pub struct Provenance {
     /// Why, in the writer's words; may be empty.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
+    /// Person who approved it, `teams/{team}/users/{user}`, if it was a proposal.
+    #[prost(string, tag = "7")]
+    pub approved_by: ::prost::alloc::string::String,
+    /// How long it holds; absent when nothing limits it.
+    #[prost(message, optional, tag = "8")]
+    pub holds: ::core::option::Option<Holds>,
 }
 impl ::prost::Name for Provenance {
     const NAME: &'static str = "Provenance";
@@ -281,70 +319,6 @@ impl ::prost::Name for RemoveEntry {
         "/steward.memory.v1.RemoveEntry".into()
     }
 }
-/// Request of Apply.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ApplyRequest {
-    /// Store; see `MemoryService`.
-    #[prost(string, tag = "1")]
-    pub store: ::prost::alloc::string::String,
-    /// What to do: one operation, or several as a batch that is judged on its end state.
-    #[prost(message, repeated, tag = "2")]
-    pub operations: ::prost::alloc::vec::Vec<Operation>,
-    /// Etag of the store as the caller read it; empty: no check.
-    #[prost(string, tag = "3")]
-    pub etag: ::prost::alloc::string::String,
-    /// Makes a retry safe; 1 to 128 characters. Required.
-    #[prost(string, tag = "4")]
-    pub request_id: ::prost::alloc::string::String,
-    /// What the write rests on. Required of automatic writers.
-    #[prost(message, optional, tag = "5")]
-    pub evidence: ::core::option::Option<super::super::common::v1::Evidence>,
-    /// Why, up to 500 characters; may be empty.
-    #[prost(string, tag = "6")]
-    pub reason: ::prost::alloc::string::String,
-    /// Turn in which the tool was called: refusals for lack of room become final after three in one turn. May be empty.
-    #[prost(string, tag = "7")]
-    pub turn: ::prost::alloc::string::String,
-}
-impl ::prost::Name for ApplyRequest {
-    const NAME: &'static str = "ApplyRequest";
-    const PACKAGE: &'static str = "steward.memory.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.memory.v1.ApplyRequest".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.memory.v1.ApplyRequest".into()
-    }
-}
-/// Response of Apply.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ApplyResponse {
-    /// What each operation did, in order.
-    #[prost(message, repeated, tag = "1")]
-    pub changes: ::prost::alloc::vec::Vec<Change>,
-    /// How full the store is now.
-    #[prost(message, optional, tag = "2")]
-    pub budget: ::core::option::Option<Budget>,
-    /// Etag of the store now.
-    #[prost(string, tag = "3")]
-    pub etag: ::prost::alloc::string::String,
-    /// Proposal that was made instead of a change, when the caller may only propose.
-    #[prost(message, optional, tag = "4")]
-    pub proposal: ::core::option::Option<Proposal>,
-    /// Answer for the model: what changed and the usage, without the entries.
-    #[prost(string, tag = "5")]
-    pub tool_text: ::prost::alloc::string::String,
-}
-impl ::prost::Name for ApplyResponse {
-    const NAME: &'static str = "ApplyResponse";
-    const PACKAGE: &'static str = "steward.memory.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.memory.v1.ApplyResponse".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.memory.v1.ApplyResponse".into()
-    }
-}
 /// What one operation did.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Change {
@@ -360,6 +334,9 @@ pub struct Change {
     /// Text before, for replaced and removed entries.
     #[prost(string, tag = "4")]
     pub old_content: ::prost::alloc::string::String,
+    /// Text of another entry that says nearly the same as the one that was added; empty if there is none. Nothing was merged.
+    #[prost(string, tag = "5")]
+    pub similar_content: ::prost::alloc::string::String,
 }
 /// Nested message and enum types in `Change`.
 pub mod change {
@@ -423,6 +400,931 @@ impl ::prost::Name for Change {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.memory.v1.Change".into()
+    }
+}
+/// A write that waits for a person.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Proposal {
+    /// `teams/{team}/memoryProposals/{proposal}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Store that it would change.
+    #[prost(string, tag = "2")]
+    pub store: ::prost::alloc::string::String,
+    /// What it would do.
+    #[prost(message, repeated, tag = "3")]
+    pub operations: ::prost::alloc::vec::Vec<Operation>,
+    /// Who proposes and on what it rests.
+    #[prost(message, optional, tag = "4")]
+    pub provenance: ::core::option::Option<Provenance>,
+    /// Why it is a proposal and not a change.
+    #[prost(string, tag = "5")]
+    pub cause: ::prost::alloc::string::String,
+    /// Its state.
+    #[prost(enumeration = "ProposalState", tag = "6")]
+    pub state: i32,
+    /// Who decided, `teams/{team}/users/{user}`; empty while pending.
+    #[prost(string, tag = "7")]
+    pub decided_by: ::prost::alloc::string::String,
+    /// Why it was rejected.
+    #[prost(string, tag = "8")]
+    pub decision_reason: ::prost::alloc::string::String,
+    /// When it was made.
+    #[prost(message, optional, tag = "9")]
+    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it was decided; absent while pending.
+    #[prost(message, optional, tag = "10")]
+    pub decide_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it expires unless somebody decides before.
+    #[prost(message, optional, tag = "11")]
+    pub expire_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Whether those who decide on what is shared see it. What was drawn from one person's conversation for all to read is
+    /// first seen by that person alone, who passes it on by ApproveProposal.
+    #[prost(bool, tag = "12")]
+    pub shown: bool,
+    /// What took effect, where it was changed before it was approved; else empty.
+    #[prost(message, repeated, tag = "13")]
+    pub edited_operations: ::prost::alloc::vec::Vec<Operation>,
+}
+impl ::prost::Name for Proposal {
+    const NAME: &'static str = "Proposal";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Proposal".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Proposal".into()
+    }
+}
+/// What a store is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Target {
+    /// Not given.
+    Unspecified = 0,
+    /// The agent's own notes: environment, conventions, quirks of tools. 2,200 characters.
+    Notes = 1,
+    /// The person: preferences, style, habits. 1,375 characters.
+    Profile = 2,
+}
+impl Target {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TARGET_UNSPECIFIED",
+            Self::Notes => "TARGET_NOTES",
+            Self::Profile => "TARGET_PROFILE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TARGET_UNSPECIFIED" => Some(Self::Unspecified),
+            "TARGET_NOTES" => Some(Self::Notes),
+            "TARGET_PROFILE" => Some(Self::Profile),
+            _ => None,
+        }
+    }
+}
+/// State of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ProposalState {
+    /// Not given.
+    Unspecified = 0,
+    /// Waits for a decision; never decided by silence.
+    Pending = 1,
+    /// Applied.
+    Approved = 2,
+    /// Refused.
+    Rejected = 3,
+    /// Nobody decided within 30 days. It takes no effect and can no longer be decided.
+    Expired = 4,
+}
+impl ProposalState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PROPOSAL_STATE_UNSPECIFIED",
+            Self::Pending => "PROPOSAL_STATE_PENDING",
+            Self::Approved => "PROPOSAL_STATE_APPROVED",
+            Self::Rejected => "PROPOSAL_STATE_REJECTED",
+            Self::Expired => "PROPOSAL_STATE_EXPIRED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PROPOSAL_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "PROPOSAL_STATE_PENDING" => Some(Self::Pending),
+            "PROPOSAL_STATE_APPROVED" => Some(Self::Approved),
+            "PROPOSAL_STATE_REJECTED" => Some(Self::Rejected),
+            "PROPOSAL_STATE_EXPIRED" => Some(Self::Expired),
+            _ => None,
+        }
+    }
+}
+/// A line of a diff.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DiffLine {
+    /// What happened to it.
+    #[prost(enumeration = "diff_line::Change", tag = "1")]
+    pub change: i32,
+    /// The line, without its end.
+    #[prost(string, tag = "2")]
+    pub text: ::prost::alloc::string::String,
+}
+/// Nested message and enum types in `DiffLine`.
+pub mod diff_line {
+    /// What happened to a line.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Change {
+        /// Not given.
+        Unspecified = 0,
+        /// It stands in both.
+        Same = 1,
+        /// Only the earlier revision has it.
+        Removed = 2,
+        /// Only the later revision has it.
+        Added = 3,
+    }
+    impl Change {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "CHANGE_UNSPECIFIED",
+                Self::Same => "CHANGE_SAME",
+                Self::Removed => "CHANGE_REMOVED",
+                Self::Added => "CHANGE_ADDED",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "CHANGE_UNSPECIFIED" => Some(Self::Unspecified),
+                "CHANGE_SAME" => Some(Self::Same),
+                "CHANGE_REMOVED" => Some(Self::Removed),
+                "CHANGE_ADDED" => Some(Self::Added),
+                _ => None,
+            }
+        }
+    }
+}
+impl ::prost::Name for DiffLine {
+    const NAME: &'static str = "DiffLine";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.DiffLine".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.DiffLine".into()
+    }
+}
+/// An entry that no longer holds.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StaleEntry {
+    /// `{store}/entries/{entry}`.
+    #[prost(string, tag = "1")]
+    pub entry: ::prost::alloc::string::String,
+    /// Its revision.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// Why, in words.
+    #[prost(string, tag = "3")]
+    pub cause: ::prost::alloc::string::String,
+}
+impl ::prost::Name for StaleEntry {
+    const NAME: &'static str = "StaleEntry";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.StaleEntry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.StaleEntry".into()
+    }
+}
+/// What waits for a person.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Inbox {
+    /// Proposals that the person may decide or has made.
+    #[prost(uint32, tag = "1")]
+    pub pending_proposals: u32,
+    /// When the oldest of them was made; absent without any.
+    #[prost(message, optional, tag = "2")]
+    pub oldest_create_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Entries of the person's own stores and the team's notes that no longer hold.
+    #[prost(uint32, tag = "3")]
+    pub stale_entries: u32,
+}
+impl ::prost::Name for Inbox {
+    const NAME: &'static str = "Inbox";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.Inbox".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.Inbox".into()
+    }
+}
+/// Request of GetInbox.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetInboxRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetInboxRequest {
+    const NAME: &'static str = "GetInboxRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.GetInboxRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.GetInboxRequest".into()
+    }
+}
+/// Response of GetInbox.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetInboxResponse {
+    /// What waits.
+    #[prost(message, optional, tag = "1")]
+    pub inbox: ::core::option::Option<Inbox>,
+}
+impl ::prost::Name for GetInboxResponse {
+    const NAME: &'static str = "GetInboxResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.GetInboxResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.GetInboxResponse".into()
+    }
+}
+/// Request of WatchInbox.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchInboxRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for WatchInboxRequest {
+    const NAME: &'static str = "WatchInboxRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.WatchInboxRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.WatchInboxRequest".into()
+    }
+}
+/// Response of WatchInbox.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchInboxResponse {
+    /// What waits now.
+    #[prost(message, optional, tag = "1")]
+    pub inbox: ::core::option::Option<Inbox>,
+}
+impl ::prost::Name for WatchInboxResponse {
+    const NAME: &'static str = "WatchInboxResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.WatchInboxResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.WatchInboxResponse".into()
+    }
+}
+/// Request of StageCorrection.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StageCorrectionRequest {
+    /// The person who wrote the message, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Session in which it stands, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "2")]
+    pub session: ::prost::alloc::string::String,
+    /// The message's span in the session, `s{message}` or `s{message}.{index}`.
+    #[prost(string, tag = "3")]
+    pub span: ::prost::alloc::string::String,
+    /// What the person said, up to 100,000 characters: no attachment, no tool result, no expanded command.
+    #[prost(string, tag = "4")]
+    pub text: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "5")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for StageCorrectionRequest {
+    const NAME: &'static str = "StageCorrectionRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.StageCorrectionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.StageCorrectionRequest".into()
+    }
+}
+/// Response of StageCorrection.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StageCorrectionResponse {
+    /// What is staged of this message, in its order; empty when it corrects nothing or says nothing new.
+    #[prost(message, repeated, tag = "1")]
+    pub proposals: ::prost::alloc::vec::Vec<Proposal>,
+}
+impl ::prost::Name for StageCorrectionResponse {
+    const NAME: &'static str = "StageCorrectionResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.StageCorrectionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.StageCorrectionResponse".into()
+    }
+}
+/// Request of ConfirmEntry.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfirmEntryRequest {
+    /// `{store}/entries/{entry}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// How long it holds from now on; absent when nothing limits it any more.
+    #[prost(message, optional, tag = "2")]
+    pub holds: ::core::option::Option<Holds>,
+    /// Etag of the entry as the caller read it; empty: no check.
+    #[prost(string, tag = "3")]
+    pub etag: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ConfirmEntryRequest {
+    const NAME: &'static str = "ConfirmEntryRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ConfirmEntryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ConfirmEntryRequest".into()
+    }
+}
+/// Response of ConfirmEntry.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfirmEntryResponse {
+    /// The entry as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub entry: ::core::option::Option<Entry>,
+}
+impl ::prost::Name for ConfirmEntryResponse {
+    const NAME: &'static str = "ConfirmEntryResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ConfirmEntryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ConfirmEntryResponse".into()
+    }
+}
+/// What a check came to.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckResult {
+    /// The check, as the entry has it.
+    #[prost(string, tag = "1")]
+    pub check: ::prost::alloc::string::String,
+    /// Whether it holds.
+    #[prost(bool, tag = "2")]
+    pub holds: bool,
+}
+impl ::prost::Name for CheckResult {
+    const NAME: &'static str = "CheckResult";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.CheckResult".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.CheckResult".into()
+    }
+}
+/// Request of ReportChecks.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReportChecksRequest {
+    /// Store; see `MemoryService`.
+    #[prost(string, tag = "1")]
+    pub store: ::prost::alloc::string::String,
+    /// Results, up to 500; of one check the last counts.
+    #[prost(message, repeated, tag = "2")]
+    pub results: ::prost::alloc::vec::Vec<CheckResult>,
+}
+impl ::prost::Name for ReportChecksRequest {
+    const NAME: &'static str = "ReportChecksRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ReportChecksRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ReportChecksRequest".into()
+    }
+}
+/// Response of ReportChecks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReportChecksResponse {
+    /// How many entries of the store have a failed check now.
+    #[prost(uint32, tag = "1")]
+    pub doubted_entries: u32,
+}
+impl ::prost::Name for ReportChecksResponse {
+    const NAME: &'static str = "ReportChecksResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ReportChecksResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ReportChecksResponse".into()
+    }
+}
+/// Request of ExportEntries.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportEntriesRequest {
+    /// Store; see `MemoryService`.
+    #[prost(string, tag = "1")]
+    pub store: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ExportEntriesRequest {
+    const NAME: &'static str = "ExportEntriesRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ExportEntriesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ExportEntriesRequest".into()
+    }
+}
+/// Response of ExportEntries.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportEntriesResponse {
+    /// The file, UTF-8. ImportEntries gives back exactly these entries.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub file: ::prost::bytes::Bytes,
+    /// How many entries it holds.
+    #[prost(uint32, tag = "2")]
+    pub entries: u32,
+    /// Entries of the store that cannot be read and are not in the file.
+    #[prost(uint32, tag = "3")]
+    pub damaged_entries: u32,
+}
+impl ::prost::Name for ExportEntriesResponse {
+    const NAME: &'static str = "ExportEntriesResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ExportEntriesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ExportEntriesResponse".into()
+    }
+}
+/// Request of ImportEntries.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ImportEntriesRequest {
+    /// Store; see `MemoryService`.
+    #[prost(string, tag = "1")]
+    pub store: ::prost::alloc::string::String,
+    /// The file, up to 1 MiB and 1,000 entries. Other line ends, a byte-order mark, blank lines around separators do no harm.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub file: ::prost::bytes::Bytes,
+    /// Only says what would become of each entry.
+    #[prost(bool, tag = "3")]
+    pub dry_run: bool,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ImportEntriesRequest {
+    const NAME: &'static str = "ImportEntriesRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ImportEntriesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ImportEntriesRequest".into()
+    }
+}
+/// What became of one entry of a file.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ImportResult {
+    /// What the addition came to; absent when it was refused or held.
+    #[prost(message, optional, tag = "1")]
+    pub change: ::core::option::Option<Change>,
+    /// Reason of a refusal, as Apply would give it; else empty.
+    #[prost(string, tag = "2")]
+    pub refused_reason: ::prost::alloc::string::String,
+    /// The refusal in words; else empty.
+    #[prost(string, tag = "3")]
+    pub refused_message: ::prost::alloc::string::String,
+    /// What is kept although it is no text; absent otherwise.
+    #[prost(message, optional, tag = "4")]
+    pub held: ::core::option::Option<HeldEntry>,
+}
+impl ::prost::Name for ImportResult {
+    const NAME: &'static str = "ImportResult";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ImportResult".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ImportResult".into()
+    }
+}
+/// Response of ImportEntries.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ImportEntriesResponse {
+    /// One result an entry, in the order of the file.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<ImportResult>,
+}
+impl ::prost::Name for ImportEntriesResponse {
+    const NAME: &'static str = "ImportEntriesResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ImportEntriesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ImportEntriesResponse".into()
+    }
+}
+/// Bytes that were brought in as an entry and are no text.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeldEntry {
+    /// `{store}/held/{held}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The bytes as they came; empty in answers of ImportEntries.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub content: ::prost::bytes::Bytes,
+    /// As far as it can be read, on one line, with a replacement sign for the rest.
+    #[prost(string, tag = "3")]
+    pub preview: ::prost::alloc::string::String,
+    /// When it came; absent in answers of ImportEntries.
+    #[prost(message, optional, tag = "4")]
+    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for HeldEntry {
+    const NAME: &'static str = "HeldEntry";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.HeldEntry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.HeldEntry".into()
+    }
+}
+/// Request of ListHeldEntries.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListHeldEntriesRequest {
+    /// Store; see `MemoryService`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListHeldEntriesRequest {
+    const NAME: &'static str = "ListHeldEntriesRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListHeldEntriesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListHeldEntriesRequest".into()
+    }
+}
+/// Response of ListHeldEntries.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListHeldEntriesResponse {
+    /// What is kept, oldest first.
+    #[prost(message, repeated, tag = "1")]
+    pub held_entries: ::prost::alloc::vec::Vec<HeldEntry>,
+}
+impl ::prost::Name for ListHeldEntriesResponse {
+    const NAME: &'static str = "ListHeldEntriesResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ListHeldEntriesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ListHeldEntriesResponse".into()
+    }
+}
+/// Request of DeleteHeldEntry.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteHeldEntryRequest {
+    /// `{store}/held/{held}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DeleteHeldEntryRequest {
+    const NAME: &'static str = "DeleteHeldEntryRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.DeleteHeldEntryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.DeleteHeldEntryRequest".into()
+    }
+}
+/// Response of DeleteHeldEntry.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteHeldEntryResponse {}
+impl ::prost::Name for DeleteHeldEntryResponse {
+    const NAME: &'static str = "DeleteHeldEntryResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.DeleteHeldEntryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.DeleteHeldEntryResponse".into()
+    }
+}
+/// Request of ExportUserMemory.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportUserMemoryRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ExportUserMemoryRequest {
+    const NAME: &'static str = "ExportUserMemoryRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ExportUserMemoryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ExportUserMemoryRequest".into()
+    }
+}
+/// Response of ExportUserMemory: one thing that is held.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExportUserMemoryResponse {
+    /// What it is.
+    #[prost(oneof = "export_user_memory_response::Holding", tags = "1, 2, 3")]
+    pub holding: ::core::option::Option<export_user_memory_response::Holding>,
+}
+/// Nested message and enum types in `ExportUserMemoryResponse`.
+pub mod export_user_memory_response {
+    /// What it is.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Holding {
+        /// A revision of an entry, present or past.
+        #[prost(message, tag = "1")]
+        Revision(super::HeldRevision),
+        /// A proposal on the person's memory, or by the person.
+        #[prost(message, tag = "2")]
+        Proposal(super::Proposal),
+        /// Bytes that are no text.
+        #[prost(message, tag = "3")]
+        Held(super::HeldEntry),
+    }
+}
+impl ::prost::Name for ExportUserMemoryResponse {
+    const NAME: &'static str = "ExportUserMemoryResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ExportUserMemoryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ExportUserMemoryResponse".into()
+    }
+}
+/// A revision with its place.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeldRevision {
+    /// `{store}/entries/{entry}`.
+    #[prost(string, tag = "1")]
+    pub entry: ::prost::alloc::string::String,
+    /// The revision.
+    #[prost(message, optional, tag = "2")]
+    pub revision: ::core::option::Option<EntryRevision>,
+    /// Whether it is the present state of its entry.
+    #[prost(bool, tag = "3")]
+    pub present: bool,
+}
+impl ::prost::Name for HeldRevision {
+    const NAME: &'static str = "HeldRevision";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.HeldRevision".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.HeldRevision".into()
+    }
+}
+/// Request of EraseUserMemory.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EraseUserMemoryRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Also erases entries of shared stores that rest on this person's words alone and were not typed by the person.
+    #[prost(bool, tag = "2")]
+    pub shared: bool,
+}
+impl ::prost::Name for EraseUserMemoryRequest {
+    const NAME: &'static str = "EraseUserMemoryRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.EraseUserMemoryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.EraseUserMemoryRequest".into()
+    }
+}
+/// Response of EraseUserMemory.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EraseUserMemoryResponse {
+    /// Entries that were present.
+    #[prost(uint64, tag = "1")]
+    pub entries: u64,
+    /// Revisions, present and past.
+    #[prost(uint64, tag = "2")]
+    pub revisions: u64,
+    /// Proposals.
+    #[prost(uint64, tag = "3")]
+    pub proposals: u64,
+    /// Kept first answers, kept bytes, remembered rejections.
+    #[prost(uint64, tag = "4")]
+    pub others: u64,
+    /// What is still found of the person's own; anything but 0 is a fault.
+    #[prost(uint64, tag = "5")]
+    pub found_after: u64,
+    /// What others share that rests on the person.
+    #[prost(message, repeated, tag = "6")]
+    pub derived_entries: ::prost::alloc::vec::Vec<DerivedEntry>,
+}
+impl ::prost::Name for EraseUserMemoryResponse {
+    const NAME: &'static str = "EraseUserMemoryResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.EraseUserMemoryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.EraseUserMemoryResponse".into()
+    }
+}
+/// An entry of a shared store that rests on a person.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DerivedEntry {
+    /// `{store}/entries/{entry}`.
+    #[prost(string, tag = "1")]
+    pub entry: ::prost::alloc::string::String,
+    /// Its latest revision.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// How it rests on the person.
+    #[prost(enumeration = "derived_entry::Support", tag = "3")]
+    pub support: i32,
+    /// Whether it was erased with its history.
+    #[prost(bool, tag = "4")]
+    pub erased: bool,
+}
+/// Nested message and enum types in `DerivedEntry`.
+pub mod derived_entry {
+    /// How far an entry rests on one person.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Support {
+        /// Not given.
+        Unspecified = 0,
+        /// On this person's words alone.
+        Sole = 1,
+        /// On this person's words and another's approval or text.
+        Mixed = 2,
+        /// The person typed it for others to read.
+        Independent = 3,
+    }
+    impl Support {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "SUPPORT_UNSPECIFIED",
+                Self::Sole => "SUPPORT_SOLE",
+                Self::Mixed => "SUPPORT_MIXED",
+                Self::Independent => "SUPPORT_INDEPENDENT",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "SUPPORT_UNSPECIFIED" => Some(Self::Unspecified),
+                "SUPPORT_SOLE" => Some(Self::Sole),
+                "SUPPORT_MIXED" => Some(Self::Mixed),
+                "SUPPORT_INDEPENDENT" => Some(Self::Independent),
+                _ => None,
+            }
+        }
+    }
+}
+impl ::prost::Name for DerivedEntry {
+    const NAME: &'static str = "DerivedEntry";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.DerivedEntry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.DerivedEntry".into()
+    }
+}
+/// Request of Apply.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ApplyRequest {
+    /// Store; see `MemoryService`.
+    #[prost(string, tag = "1")]
+    pub store: ::prost::alloc::string::String,
+    /// What to do: one operation, or several as a batch that is judged on its end state.
+    #[prost(message, repeated, tag = "2")]
+    pub operations: ::prost::alloc::vec::Vec<Operation>,
+    /// Etag of the store as the caller read it; empty: no check.
+    #[prost(string, tag = "3")]
+    pub etag: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+    /// What the write rests on. Required of automatic writers.
+    #[prost(message, optional, tag = "5")]
+    pub evidence: ::core::option::Option<super::super::common::v1::Evidence>,
+    /// Why, up to 500 characters; may be empty.
+    #[prost(string, tag = "6")]
+    pub reason: ::prost::alloc::string::String,
+    /// Turn in which the tool was called: refusals for lack of room become final after three in one turn. May be empty.
+    #[prost(string, tag = "7")]
+    pub turn: ::prost::alloc::string::String,
+    /// How long what is added or replaced holds; absent when nothing limits it.
+    #[prost(message, optional, tag = "8")]
+    pub holds: ::core::option::Option<Holds>,
+}
+impl ::prost::Name for ApplyRequest {
+    const NAME: &'static str = "ApplyRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ApplyRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ApplyRequest".into()
+    }
+}
+/// Response of Apply.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ApplyResponse {
+    /// What each operation did, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub changes: ::prost::alloc::vec::Vec<Change>,
+    /// How full the store is now.
+    #[prost(message, optional, tag = "2")]
+    pub budget: ::core::option::Option<Budget>,
+    /// Etag of the store now.
+    #[prost(string, tag = "3")]
+    pub etag: ::prost::alloc::string::String,
+    /// Proposal that was made instead of a change, when the caller may only propose.
+    #[prost(message, optional, tag = "4")]
+    pub proposal: ::core::option::Option<Proposal>,
+    /// Answer for the model: what changed and the usage, without the entries.
+    #[prost(string, tag = "5")]
+    pub tool_text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ApplyResponse {
+    const NAME: &'static str = "ApplyResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ApplyResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ApplyResponse".into()
     }
 }
 /// Request of ListEntries.
@@ -506,6 +1408,49 @@ impl ::prost::Name for GetEntryResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.memory.v1.GetEntryResponse".into()
+    }
+}
+/// Request of DiffRevisions.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DiffRevisionsRequest {
+    /// `{store}/entries/{entry}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Number of the earlier revision; 0 for the emptiness before the first.
+    #[prost(uint64, tag = "2")]
+    pub from_revision: u64,
+    /// Number of the later revision; 0 for the latest.
+    #[prost(uint64, tag = "3")]
+    pub to_revision: u64,
+}
+impl ::prost::Name for DiffRevisionsRequest {
+    const NAME: &'static str = "DiffRevisionsRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.DiffRevisionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.DiffRevisionsRequest".into()
+    }
+}
+/// Response of DiffRevisions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DiffRevisionsResponse {
+    /// The lines of both, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub lines: ::prost::alloc::vec::Vec<DiffLine>,
+    /// Number of the later revision.
+    #[prost(uint64, tag = "2")]
+    pub to_revision: u64,
+}
+impl ::prost::Name for DiffRevisionsResponse {
+    const NAME: &'static str = "DiffRevisionsResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.DiffRevisionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.DiffRevisionsResponse".into()
     }
 }
 /// Request of ListEntryRevisions.
@@ -603,6 +1548,9 @@ pub struct GetSnapshotRequest {
     /// Project whose notes are shown too; may be empty.
     #[prost(string, tag = "2")]
     pub project: ::prost::alloc::string::String,
+    /// Checks that failed in the workspace of this session, as entries have them; up to 500. Affects this answer only.
+    #[prost(string, repeated, tag = "3")]
+    pub failed_checks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for GetSnapshotRequest {
     const NAME: &'static str = "GetSnapshotRequest";
@@ -626,6 +1574,9 @@ pub struct GetSnapshotResponse {
     /// SHA-256 of `text`, hexadecimal.
     #[prost(string, tag = "3")]
     pub sha256: ::prost::alloc::string::String,
+    /// Entries that are there and left out since they no longer hold.
+    #[prost(message, repeated, tag = "4")]
+    pub stale_entries: ::prost::alloc::vec::Vec<StaleEntry>,
 }
 impl ::prost::Name for GetSnapshotResponse {
     const NAME: &'static str = "GetSnapshotResponse";
@@ -635,50 +1586,6 @@ impl ::prost::Name for GetSnapshotResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.memory.v1.GetSnapshotResponse".into()
-    }
-}
-/// A write that waits for a person.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Proposal {
-    /// `teams/{team}/memoryProposals/{proposal}`.
-    #[prost(string, tag = "1")]
-    pub name: ::prost::alloc::string::String,
-    /// Store that it would change.
-    #[prost(string, tag = "2")]
-    pub store: ::prost::alloc::string::String,
-    /// What it would do.
-    #[prost(message, repeated, tag = "3")]
-    pub operations: ::prost::alloc::vec::Vec<Operation>,
-    /// Who proposes and on what it rests.
-    #[prost(message, optional, tag = "4")]
-    pub provenance: ::core::option::Option<Provenance>,
-    /// Why it is a proposal and not a change.
-    #[prost(string, tag = "5")]
-    pub cause: ::prost::alloc::string::String,
-    /// Its state.
-    #[prost(enumeration = "ProposalState", tag = "6")]
-    pub state: i32,
-    /// Who decided, `teams/{team}/users/{user}`; empty while pending.
-    #[prost(string, tag = "7")]
-    pub decided_by: ::prost::alloc::string::String,
-    /// Why it was rejected.
-    #[prost(string, tag = "8")]
-    pub decision_reason: ::prost::alloc::string::String,
-    /// When it was made.
-    #[prost(message, optional, tag = "9")]
-    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
-    /// When it was decided; absent while pending.
-    #[prost(message, optional, tag = "10")]
-    pub decide_time: ::core::option::Option<::prost_types::Timestamp>,
-}
-impl ::prost::Name for Proposal {
-    const NAME: &'static str = "Proposal";
-    const PACKAGE: &'static str = "steward.memory.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.memory.v1.Proposal".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.memory.v1.Proposal".into()
     }
 }
 /// Request of ListProposals.
@@ -728,11 +1635,14 @@ impl ::prost::Name for ListProposalsResponse {
     }
 }
 /// Request of ApproveProposal.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ApproveProposalRequest {
     /// `teams/{team}/memoryProposals/{proposal}`.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
+    /// What is to take effect instead; empty for what was proposed. Its author is then who approves.
+    #[prost(message, repeated, tag = "2")]
+    pub operations: ::prost::alloc::vec::Vec<Operation>,
 }
 impl ::prost::Name for ApproveProposalRequest {
     const NAME: &'static str = "ApproveProposalRequest";
@@ -796,76 +1706,6 @@ impl ::prost::Name for RejectProposalResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.memory.v1.RejectProposalResponse".into()
-    }
-}
-/// What a store is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum Target {
-    /// Not given.
-    Unspecified = 0,
-    /// The agent's own notes: environment, conventions, quirks of tools. 2,200 characters.
-    Notes = 1,
-    /// The person: preferences, style, habits. 1,375 characters.
-    Profile = 2,
-}
-impl Target {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "TARGET_UNSPECIFIED",
-            Self::Notes => "TARGET_NOTES",
-            Self::Profile => "TARGET_PROFILE",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "TARGET_UNSPECIFIED" => Some(Self::Unspecified),
-            "TARGET_NOTES" => Some(Self::Notes),
-            "TARGET_PROFILE" => Some(Self::Profile),
-            _ => None,
-        }
-    }
-}
-/// State of a proposal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum ProposalState {
-    /// Not given.
-    Unspecified = 0,
-    /// Waits for a decision; never decided by silence.
-    Pending = 1,
-    /// Applied.
-    Approved = 2,
-    /// Refused.
-    Rejected = 3,
-}
-impl ProposalState {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "PROPOSAL_STATE_UNSPECIFIED",
-            Self::Pending => "PROPOSAL_STATE_PENDING",
-            Self::Approved => "PROPOSAL_STATE_APPROVED",
-            Self::Rejected => "PROPOSAL_STATE_REJECTED",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "PROPOSAL_STATE_UNSPECIFIED" => Some(Self::Unspecified),
-            "PROPOSAL_STATE_PENDING" => Some(Self::Pending),
-            "PROPOSAL_STATE_APPROVED" => Some(Self::Approved),
-            "PROPOSAL_STATE_REJECTED" => Some(Self::Rejected),
-            _ => None,
-        }
     }
 }
 /// Generated client implementations.
@@ -959,7 +1799,7 @@ pub mod memory_service_client {
         /// metadata is the answer for the model. The same request id again returns the first answer.
         /// A write of an automatic process that rests on external text is no error: it becomes a proposal.
         /// Errors: NO_MATCH, AMBIGUOUS_MATCH, BUDGET_EXCEEDED, CONTENT_BLOCKED, EVIDENCE_REQUIRED, ETAG_MISMATCH,
-        /// ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED, REJECTED_BEFORE, PRIVATE_CONTENT.
         pub async fn apply(
             &mut self,
             request: impl tonic::IntoRequest<super::ApplyRequest>,
@@ -1063,6 +1903,33 @@ pub mod memory_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Shows what changed between two revisions of an entry. Errors: ENTRY_NOT_FOUND, REVISION_NOT_FOUND.
+        pub async fn diff_revisions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DiffRevisionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DiffRevisionsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/DiffRevisions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "DiffRevisions"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Makes an earlier revision the present one, as a new revision; brings a removed entry back. Budget and scan apply.
         /// Errors: ENTRY_NOT_FOUND, REVISION_NOT_FOUND, BUDGET_EXCEEDED, CONTENT_BLOCKED, ETAG_MISMATCH, ROLE_REQUIRED.
         pub async fn revert_entry(
@@ -1092,7 +1959,7 @@ pub mod memory_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Renders what a new session of the user is shown: a pure function of the stored entries. Entries that the scan
-        /// refuses stand as `[BLOCKED: category]`. Errors: INVALID_REQUEST.
+        /// refuses stand as `[BLOCKED: category]`; those that no longer hold are left out and named. Errors: INVALID_REQUEST.
         pub async fn get_snapshot(
             &mut self,
             request: impl tonic::IntoRequest<super::GetSnapshotRequest>,
@@ -1146,9 +2013,11 @@ pub mod memory_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Applies a proposal. Team notes need a maintainer; a person's own store needs that person. Scan and budget apply as
-        /// for any write. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, BUDGET_EXCEEDED, CONTENT_BLOCKED, NO_MATCH,
-        /// AMBIGUOUS_MATCH, ROLE_REQUIRED.
+        /// Applies a proposal, as it is or changed. Team notes need a maintainer; a person's own store needs that person. Scan and
+        /// budget apply as for any write. Two cases stand apart: the author of one that is not yet `shown` passes it on by this
+        /// call, and it stays pending; a person's staged correction may be approved by the review of its conversation.
+        /// Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, BUDGET_EXCEEDED, CONTENT_BLOCKED, NO_MATCH, AMBIGUOUS_MATCH,
+        /// ROLE_REQUIRED, INVALID_REQUEST.
         pub async fn approve_proposal(
             &mut self,
             request: impl tonic::IntoRequest<super::ApproveProposalRequest>,
@@ -1175,8 +2044,8 @@ pub mod memory_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Rejects a proposal, with a reason that is kept. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, ROLE_REQUIRED,
-        /// INVALID_REQUEST.
+        /// Rejects a proposal, with a reason that is kept; the same candidate is not proposed again for 90 days. Who may approve
+        /// may reject. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, ROLE_REQUIRED, INVALID_REQUEST.
         pub async fn reject_proposal(
             &mut self,
             request: impl tonic::IntoRequest<super::RejectProposalRequest>,
@@ -1203,6 +2072,314 @@ pub mod memory_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Counts what waits for the caller. Errors: STORE_NOT_FOUND, INVALID_REQUEST.
+        pub async fn get_inbox(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetInboxRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetInboxResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/GetInbox",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.memory.v1.MemoryService", "GetInbox"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sends what waits for the caller: at once, and again whenever it changes. Has no end of its own; a caller that comes
+        /// back gets the present state first, so that nothing is missed. Errors: STORE_NOT_FOUND, INVALID_REQUEST.
+        pub async fn watch_inbox(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WatchInboxRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchInboxResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/WatchInbox",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "WatchInbox"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Looks in a person's own message for a correction of the assistant ("from now on", "always", "stop …"; English and
+        /// Chinese), without a model, and stages each as a proposal for that person's memory, which the review of the session
+        /// confirms, merges or drops. Must be given nothing but what the person said. Errors: STORE_NOT_FOUND, ROLE_REQUIRED,
+        /// INVALID_REQUEST, REQUEST_ID_REUSED.
+        pub async fn stage_correction(
+            &mut self,
+            request: impl tonic::IntoRequest<super::StageCorrectionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::StageCorrectionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/StageCorrection",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "StageCorrection"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Says that an entry still holds, and for how long from now on: a new revision with the same text. Team notes need a
+        /// maintainer. Errors: ENTRY_NOT_FOUND, ETAG_MISMATCH, ROLE_REQUIRED, INVALID_REQUEST, REQUEST_ID_REUSED.
+        pub async fn confirm_entry(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ConfirmEntryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ConfirmEntryResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/ConfirmEntry",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "ConfirmEntry"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Takes in what the checks of a store's entries came to. An entry with a failed check is left out of snapshots until its
+        /// checks hold again or a person confirms it. Team notes need a maintainer. Errors: STORE_NOT_FOUND, ROLE_REQUIRED,
+        /// INVALID_REQUEST.
+        pub async fn report_checks(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReportChecksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReportChecksResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/ReportChecks",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "ReportChecks"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Returns the entries of a store as one file, with a line `§` between two. Errors: STORE_NOT_FOUND.
+        pub async fn export_entries(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportEntriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExportEntriesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/ExportEntries",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "ExportEntries"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Adds the entries of such a file, each judged for itself: one that is refused or is no text hides no other, and what is
+        /// no text is kept byte for byte. Errors: STORE_NOT_FOUND, ROLE_REQUIRED, INVALID_REQUEST, REQUEST_ID_REUSED.
+        pub async fn import_entries(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ImportEntriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ImportEntriesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/ImportEntries",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "ImportEntries"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists what a store keeps although it is no text, oldest first. Errors: STORE_NOT_FOUND.
+        pub async fn list_held_entries(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListHeldEntriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHeldEntriesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/ListHeldEntries",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "ListHeldEntries"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lets go of something that is kept although it is no text. Errors: STORE_NOT_FOUND, ROLE_REQUIRED, INVALID_REQUEST.
+        pub async fn delete_held_entry(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteHeldEntryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteHeldEntryResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/DeleteHeldEntry",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "DeleteHeldEntry"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Returns all that memory holds on a person, to that person alone, item by item. Errors: STORE_NOT_FOUND.
+        pub async fn export_user_memory(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportUserMemoryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportUserMemoryResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/ExportUserMemory",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.memory.v1.MemoryService",
+                        "ExportUserMemory",
+                    ),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Erases for good what memory holds on a person: entries, history, proposals, kept answers. For that person, and for an
+        /// admin. The answer counts what went, what is found afterwards, and names what others share that rests on the person.
+        /// Errors: STORE_NOT_FOUND, METHOD_DENIED.
+        pub async fn erase_user_memory(
+            &mut self,
+            request: impl tonic::IntoRequest<super::EraseUserMemoryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EraseUserMemoryResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.MemoryService/EraseUserMemory",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.MemoryService", "EraseUserMemory"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1223,7 +2400,7 @@ pub mod memory_service_server {
         /// metadata is the answer for the model. The same request id again returns the first answer.
         /// A write of an automatic process that rests on external text is no error: it becomes a proposal.
         /// Errors: NO_MATCH, AMBIGUOUS_MATCH, BUDGET_EXCEEDED, CONTENT_BLOCKED, EVIDENCE_REQUIRED, ETAG_MISMATCH,
-        /// ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// ROLE_REQUIRED, STORE_NOT_FOUND, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED, REJECTED_BEFORE, PRIVATE_CONTENT.
         async fn apply(
             &self,
             request: tonic::Request<super::ApplyRequest>,
@@ -1252,6 +2429,14 @@ pub mod memory_service_server {
             tonic::Response<super::ListEntryRevisionsResponse>,
             tonic::Status,
         >;
+        /// Shows what changed between two revisions of an entry. Errors: ENTRY_NOT_FOUND, REVISION_NOT_FOUND.
+        async fn diff_revisions(
+            &self,
+            request: tonic::Request<super::DiffRevisionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DiffRevisionsResponse>,
+            tonic::Status,
+        >;
         /// Makes an earlier revision the present one, as a new revision; brings a removed entry back. Budget and scan apply.
         /// Errors: ENTRY_NOT_FOUND, REVISION_NOT_FOUND, BUDGET_EXCEEDED, CONTENT_BLOCKED, ETAG_MISMATCH, ROLE_REQUIRED.
         async fn revert_entry(
@@ -1262,7 +2447,7 @@ pub mod memory_service_server {
             tonic::Status,
         >;
         /// Renders what a new session of the user is shown: a pure function of the stored entries. Entries that the scan
-        /// refuses stand as `[BLOCKED: category]`. Errors: INVALID_REQUEST.
+        /// refuses stand as `[BLOCKED: category]`; those that no longer hold are left out and named. Errors: INVALID_REQUEST.
         async fn get_snapshot(
             &self,
             request: tonic::Request<super::GetSnapshotRequest>,
@@ -1278,9 +2463,11 @@ pub mod memory_service_server {
             tonic::Response<super::ListProposalsResponse>,
             tonic::Status,
         >;
-        /// Applies a proposal. Team notes need a maintainer; a person's own store needs that person. Scan and budget apply as
-        /// for any write. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, BUDGET_EXCEEDED, CONTENT_BLOCKED, NO_MATCH,
-        /// AMBIGUOUS_MATCH, ROLE_REQUIRED.
+        /// Applies a proposal, as it is or changed. Team notes need a maintainer; a person's own store needs that person. Scan and
+        /// budget apply as for any write. Two cases stand apart: the author of one that is not yet `shown` passes it on by this
+        /// call, and it stays pending; a person's staged correction may be approved by the review of its conversation.
+        /// Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, BUDGET_EXCEEDED, CONTENT_BLOCKED, NO_MATCH, AMBIGUOUS_MATCH,
+        /// ROLE_REQUIRED, INVALID_REQUEST.
         async fn approve_proposal(
             &self,
             request: tonic::Request<super::ApproveProposalRequest>,
@@ -1288,13 +2475,123 @@ pub mod memory_service_server {
             tonic::Response<super::ApproveProposalResponse>,
             tonic::Status,
         >;
-        /// Rejects a proposal, with a reason that is kept. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, ROLE_REQUIRED,
-        /// INVALID_REQUEST.
+        /// Rejects a proposal, with a reason that is kept; the same candidate is not proposed again for 90 days. Who may approve
+        /// may reject. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, ROLE_REQUIRED, INVALID_REQUEST.
         async fn reject_proposal(
             &self,
             request: tonic::Request<super::RejectProposalRequest>,
         ) -> std::result::Result<
             tonic::Response<super::RejectProposalResponse>,
+            tonic::Status,
+        >;
+        /// Counts what waits for the caller. Errors: STORE_NOT_FOUND, INVALID_REQUEST.
+        async fn get_inbox(
+            &self,
+            request: tonic::Request<super::GetInboxRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetInboxResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the WatchInbox method.
+        type WatchInboxStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::WatchInboxResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Sends what waits for the caller: at once, and again whenever it changes. Has no end of its own; a caller that comes
+        /// back gets the present state first, so that nothing is missed. Errors: STORE_NOT_FOUND, INVALID_REQUEST.
+        async fn watch_inbox(
+            &self,
+            request: tonic::Request<super::WatchInboxRequest>,
+        ) -> std::result::Result<tonic::Response<Self::WatchInboxStream>, tonic::Status>;
+        /// Looks in a person's own message for a correction of the assistant ("from now on", "always", "stop …"; English and
+        /// Chinese), without a model, and stages each as a proposal for that person's memory, which the review of the session
+        /// confirms, merges or drops. Must be given nothing but what the person said. Errors: STORE_NOT_FOUND, ROLE_REQUIRED,
+        /// INVALID_REQUEST, REQUEST_ID_REUSED.
+        async fn stage_correction(
+            &self,
+            request: tonic::Request<super::StageCorrectionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::StageCorrectionResponse>,
+            tonic::Status,
+        >;
+        /// Says that an entry still holds, and for how long from now on: a new revision with the same text. Team notes need a
+        /// maintainer. Errors: ENTRY_NOT_FOUND, ETAG_MISMATCH, ROLE_REQUIRED, INVALID_REQUEST, REQUEST_ID_REUSED.
+        async fn confirm_entry(
+            &self,
+            request: tonic::Request<super::ConfirmEntryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ConfirmEntryResponse>,
+            tonic::Status,
+        >;
+        /// Takes in what the checks of a store's entries came to. An entry with a failed check is left out of snapshots until its
+        /// checks hold again or a person confirms it. Team notes need a maintainer. Errors: STORE_NOT_FOUND, ROLE_REQUIRED,
+        /// INVALID_REQUEST.
+        async fn report_checks(
+            &self,
+            request: tonic::Request<super::ReportChecksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReportChecksResponse>,
+            tonic::Status,
+        >;
+        /// Returns the entries of a store as one file, with a line `§` between two. Errors: STORE_NOT_FOUND.
+        async fn export_entries(
+            &self,
+            request: tonic::Request<super::ExportEntriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ExportEntriesResponse>,
+            tonic::Status,
+        >;
+        /// Adds the entries of such a file, each judged for itself: one that is refused or is no text hides no other, and what is
+        /// no text is kept byte for byte. Errors: STORE_NOT_FOUND, ROLE_REQUIRED, INVALID_REQUEST, REQUEST_ID_REUSED.
+        async fn import_entries(
+            &self,
+            request: tonic::Request<super::ImportEntriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ImportEntriesResponse>,
+            tonic::Status,
+        >;
+        /// Lists what a store keeps although it is no text, oldest first. Errors: STORE_NOT_FOUND.
+        async fn list_held_entries(
+            &self,
+            request: tonic::Request<super::ListHeldEntriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHeldEntriesResponse>,
+            tonic::Status,
+        >;
+        /// Lets go of something that is kept although it is no text. Errors: STORE_NOT_FOUND, ROLE_REQUIRED, INVALID_REQUEST.
+        async fn delete_held_entry(
+            &self,
+            request: tonic::Request<super::DeleteHeldEntryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteHeldEntryResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ExportUserMemory method.
+        type ExportUserMemoryStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<
+                    super::ExportUserMemoryResponse,
+                    tonic::Status,
+                >,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Returns all that memory holds on a person, to that person alone, item by item. Errors: STORE_NOT_FOUND.
+        async fn export_user_memory(
+            &self,
+            request: tonic::Request<super::ExportUserMemoryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExportUserMemoryStream>,
+            tonic::Status,
+        >;
+        /// Erases for good what memory holds on a person: entries, history, proposals, kept answers. For that person, and for an
+        /// admin. The answer counts what went, what is found afterwards, and names what others share that rests on the person.
+        /// Errors: STORE_NOT_FOUND, METHOD_DENIED.
+        async fn erase_user_memory(
+            &self,
+            request: tonic::Request<super::EraseUserMemoryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EraseUserMemoryResponse>,
             tonic::Status,
         >;
     }
@@ -1560,6 +2857,51 @@ pub mod memory_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/steward.memory.v1.MemoryService/DiffRevisions" => {
+                    #[allow(non_camel_case_types)]
+                    struct DiffRevisionsSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::DiffRevisionsRequest>
+                    for DiffRevisionsSvc<T> {
+                        type Response = super::DiffRevisionsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DiffRevisionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::diff_revisions(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DiffRevisionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/steward.memory.v1.MemoryService/RevertEntry" => {
                     #[allow(non_camel_case_types)]
                     struct RevertEntrySvc<T: MemoryService>(pub Arc<T>);
@@ -1771,6 +3113,509 @@ pub mod memory_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RejectProposalSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/GetInbox" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetInboxSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::GetInboxRequest>
+                    for GetInboxSvc<T> {
+                        type Response = super::GetInboxResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetInboxRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::get_inbox(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetInboxSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/WatchInbox" => {
+                    #[allow(non_camel_case_types)]
+                    struct WatchInboxSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::ServerStreamingService<super::WatchInboxRequest>
+                    for WatchInboxSvc<T> {
+                        type Response = super::WatchInboxResponse;
+                        type ResponseStream = T::WatchInboxStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WatchInboxRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::watch_inbox(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WatchInboxSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/StageCorrection" => {
+                    #[allow(non_camel_case_types)]
+                    struct StageCorrectionSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::StageCorrectionRequest>
+                    for StageCorrectionSvc<T> {
+                        type Response = super::StageCorrectionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::StageCorrectionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::stage_correction(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = StageCorrectionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/ConfirmEntry" => {
+                    #[allow(non_camel_case_types)]
+                    struct ConfirmEntrySvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::ConfirmEntryRequest>
+                    for ConfirmEntrySvc<T> {
+                        type Response = super::ConfirmEntryResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ConfirmEntryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::confirm_entry(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ConfirmEntrySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/ReportChecks" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReportChecksSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::ReportChecksRequest>
+                    for ReportChecksSvc<T> {
+                        type Response = super::ReportChecksResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReportChecksRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::report_checks(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReportChecksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/ExportEntries" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportEntriesSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::ExportEntriesRequest>
+                    for ExportEntriesSvc<T> {
+                        type Response = super::ExportEntriesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportEntriesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::export_entries(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportEntriesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/ImportEntries" => {
+                    #[allow(non_camel_case_types)]
+                    struct ImportEntriesSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::ImportEntriesRequest>
+                    for ImportEntriesSvc<T> {
+                        type Response = super::ImportEntriesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ImportEntriesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::import_entries(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ImportEntriesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/ListHeldEntries" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListHeldEntriesSvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::ListHeldEntriesRequest>
+                    for ListHeldEntriesSvc<T> {
+                        type Response = super::ListHeldEntriesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListHeldEntriesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::list_held_entries(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListHeldEntriesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/DeleteHeldEntry" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteHeldEntrySvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::DeleteHeldEntryRequest>
+                    for DeleteHeldEntrySvc<T> {
+                        type Response = super::DeleteHeldEntryResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteHeldEntryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::delete_held_entry(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteHeldEntrySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/ExportUserMemory" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportUserMemorySvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::ServerStreamingService<
+                        super::ExportUserMemoryRequest,
+                    > for ExportUserMemorySvc<T> {
+                        type Response = super::ExportUserMemoryResponse;
+                        type ResponseStream = T::ExportUserMemoryStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportUserMemoryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::export_user_memory(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportUserMemorySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.MemoryService/EraseUserMemory" => {
+                    #[allow(non_camel_case_types)]
+                    struct EraseUserMemorySvc<T: MemoryService>(pub Arc<T>);
+                    impl<
+                        T: MemoryService,
+                    > tonic::server::UnaryService<super::EraseUserMemoryRequest>
+                    for EraseUserMemorySvc<T> {
+                        type Response = super::EraseUserMemoryResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::EraseUserMemoryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryService>::erase_user_memory(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = EraseUserMemorySvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -178,7 +178,7 @@ async fn five_services_that_share_only_a_public_key_and_a_token_file_work_togeth
     let me = at(&agent_at).access.who_am_i(WhoAmIRequest {}).await.unwrap();
     let snapshot = steward_proto::memory::v1::GetSnapshotRequest {
         user: me.user,
-        project: String::new(),
+        ..Default::default()
     };
     at(&memory_at).memory.get_snapshot(snapshot).await.unwrap();
     // What the worker asks first, with the token that it was handed.

@@ -45,7 +45,7 @@ pub(crate) async fn run(options: &Memory, arguments: &Arguments) -> anyhow::Resu
     for _ in 0..options.snapshots {
         let request = pb::GetSnapshotRequest {
             user: PERSON.to_owned(),
-            project: String::new(),
+            ..pb::GetSnapshotRequest::default()
         };
         let snapshot = reading.time(client.get_snapshot(request)).await?;
         ensure!(snapshot.text.contains("note "), "the snapshot shows no entry");

@@ -184,6 +184,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
             let request = pb::GetSnapshotRequest {
                 user: session.user.clone(),
                 project,
+                ..pb::GetSnapshotRequest::default()
             };
             output.answer(&memory.get_snapshot(request).await?, |output, answer| {
                 output.line(if answer.text.is_empty() {
@@ -203,6 +204,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
         Verb::Approve { proposal } => {
             let request = pb::ApproveProposalRequest {
                 name: session.child("memoryProposals", &proposal),
+                operations: Vec::new(),
             };
             output.answer(&memory.approve_proposal(request).await?, |output, _| {
                 output.line("Applied.");

@@ -92,6 +92,7 @@ pub(crate) async fn call(clients: &Clients, context: &ToolContext, arguments: &s
         evidence: context.evidence_pb(),
         reason: call.citation.why,
         turn: context.work.clone(),
+        holds: None,
     };
     match clients.memory(context).apply(request).await {
         Ok(response) => applied(call.action, call.target, store, response),

@@ -70,6 +70,8 @@ pub enum Waiting {
     SharedAndAutomatic,
     /// Shared notes, written by someone who does not decide on them.
     SharedByMember,
+    /// A person corrected the assistant; the review of that conversation confirms, merges or drops it.
+    Correction,
 }
 
 impl Waiting {
@@ -79,14 +81,20 @@ impl Waiting {
             Self::UntrustedEvidence => "untrusted_evidence",
             Self::SharedAndAutomatic => "shared_and_automatic",
             Self::SharedByMember => "shared_by_member",
+            Self::Correction => "correction",
         }
     }
 
     /// From its name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::UntrustedEvidence, Self::SharedAndAutomatic, Self::SharedByMember]
-            .into_iter()
-            .find(|waiting| waiting.as_str() == name)
+        [
+            Self::UntrustedEvidence,
+            Self::SharedAndAutomatic,
+            Self::SharedByMember,
+            Self::Correction,
+        ]
+        .into_iter()
+        .find(|waiting| waiting.as_str() == name)
     }
 
     /// In words, for people and the model.
@@ -95,6 +103,7 @@ impl Waiting {
             Self::UntrustedEvidence => "it rests on text from outside that no person stands behind",
             Self::SharedAndAutomatic => "shared notes change only by a maintainer, and this write was automatic",
             Self::SharedByMember => "shared notes change only by a maintainer",
+            Self::Correction => "the person corrected the assistant, and the review has not confirmed it yet",
         }
     }
 }

@@ -80,11 +80,22 @@ fn applied_text(steps: &[Step], target: Target, used: usize, limit: usize) -> St
     };
     let mut text = format!("{what} ({}/{} characters).", grouped(used), grouped(limit));
     for step in steps {
-        if let Step::Replaced {
-            former, whole: false, ..
-        } = step
-        {
-            let _ = write!(text, "\nThe whole entry was replaced. It read:\n{former}");
+        match step {
+            Step::Replaced {
+                former, whole: false, ..
+            } => {
+                let _ = write!(text, "\nThe whole entry was replaced. It read:\n{former}");
+            }
+            Step::Added {
+                similar: Some(similar), ..
+            } => {
+                let _ = write!(
+                    text,
+                    "\nNearly the same is there already, merge the two: {}",
+                    preview(similar)
+                );
+            }
+            _ => {}
         }
     }
     text

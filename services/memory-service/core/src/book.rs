@@ -1,5 +1,7 @@
 //! A book: the entries of one owner and target, with a budget (`M-1`) and a count of refusals (`M-5`).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
@@ -22,6 +24,10 @@ pub struct Limits {
     pub batch: usize,
     /// Proposals that may wait for a decision, per owner.
     pub pending: usize,
+    /// How long a proposal waits.
+    pub proposal_life: Duration,
+    /// How long a rejected candidate is not proposed again.
+    pub rejection_memory: Duration,
 }
 
 impl Default for Limits {
@@ -32,6 +38,8 @@ impl Default for Limits {
             refusals: 3,
             batch: 50,
             pending: 100,
+            proposal_life: Duration::from_hours(30 * 24),
+            rejection_memory: Duration::from_hours(90 * 24),
         }
     }
 }

@@ -11,6 +11,7 @@ use steward_base::names::EntryId;
 use crate::book::{Book, Limits};
 use crate::entry::{Action, Entry, Revision};
 use crate::find::{Match, find};
+use crate::near;
 use crate::owner::Target;
 use crate::refusal::{Refusal, Refused};
 use crate::screen;
@@ -52,6 +53,9 @@ pub enum Step {
         entry: EntryId,
         /// Its revision.
         revision: u32,
+        /// The text of another entry that says nearly the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        similar: Option<String>,
     },
     /// The text was there already (`M-4`).
     AlreadyStored {
@@ -86,7 +90,7 @@ impl Step {
     /// The entry in question and its revision.
     pub const fn entry(&self) -> (&EntryId, u32) {
         match self {
-            Self::Added { entry, revision }
+            Self::Added { entry, revision, .. }
             | Self::AlreadyStored { entry, revision }
             | Self::Replaced { entry, revision, .. }
             | Self::Removed { entry, revision, .. } => (entry, *revision),
@@ -147,6 +151,7 @@ pub fn revert(
         created: first.at,
         changed: stamp.at,
         provenance: stamp.provenance.clone(),
+        failed_check: None,
     };
     let former = last.content.clone().unwrap_or_default();
     draft.steps.push(Step::Replaced {
@@ -157,6 +162,55 @@ pub fn revert(
     });
     draft.record(entry, Action::Reverted);
     draft.finish(book, limits)
+}
+
+/// Says anew how long a present entry holds: the same text as a new revision. `None` if there is no such entry.
+pub fn confirm(
+    target: Target,
+    book: &Book,
+    entry: &EntryId,
+    limits: &Limits,
+    stamp: Stamp<'_>,
+) -> Option<Result<Draft, Refused>> {
+    let present = book.entries.iter().find(|present| present.id == *entry)?.clone();
+    let mut draft = Draft::new(target, book.clone());
+    let confirmed = next(present, stamp);
+    draft.steps.push(Step::Replaced {
+        entry: confirmed.id.clone(),
+        revision: confirmed.revision,
+        former: confirmed.content.clone(),
+        whole: true,
+    });
+    draft.record(confirmed, Action::Replaced);
+    Some(draft.finish(book, limits))
+}
+
+/// Adds each of `contents` for itself: one that is refused stands in the way of no other. For each what came of it.
+pub fn import(
+    target: Target,
+    book: &Book,
+    contents: &[(EntryId, String)],
+    limits: &Limits,
+    stamp: Stamp<'_>,
+) -> (Draft, Vec<Result<Step, Refusal>>) {
+    let mut draft = Draft::new(target, book.clone());
+    let mut results = Vec::with_capacity(contents.len());
+    for (id, content) in contents {
+        let result = new_text(&draft, content).and_then(|content| {
+            let mut attempt = draft.clone();
+            let step = add(&mut attempt, id, content, stamp);
+            if let Some(refusal) = attempt.overflow(&draft.book, limits) {
+                return Err(refusal);
+            }
+            draft = attempt;
+            Ok(step)
+        });
+        results.push(result);
+    }
+    if draft.is_change() {
+        draft.book.revision += 1;
+    }
+    (draft, results)
 }
 
 fn perform(draft: &mut Draft, operation: &Operation, id: &EntryId, stamp: Stamp<'_>) -> Result<Step, Refusal> {
@@ -218,6 +272,7 @@ fn add(draft: &mut Draft, id: &EntryId, content: String, stamp: Stamp<'_>) -> St
             revision: present.revision,
         };
     }
+    let similar = near::twin(&draft.book, &content).map(|entry| entry.content.clone());
     let entry = Entry {
         id: id.clone(),
         content,
@@ -225,11 +280,13 @@ fn add(draft: &mut Draft, id: &EntryId, content: String, stamp: Stamp<'_>) -> St
         created: stamp.at,
         changed: stamp.at,
         provenance: stamp.provenance.clone(),
+        failed_check: None,
     };
     draft.record(entry, Action::Added);
     Step::Added {
         entry: id.clone(),
         revision: 1,
+        similar,
     }
 }
 
@@ -300,6 +357,7 @@ fn next(entry: Entry, stamp: Stamp<'_>) -> Entry {
         revision: entry.revision + 1,
         changed: stamp.at,
         provenance: stamp.provenance.clone(),
+        failed_check: None,
         ..entry
     }
 }

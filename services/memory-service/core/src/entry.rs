@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use steward_base::names::{EntryId, SessionId, UserId};
 use steward_base::{Caller, Identity, Integrity, Origin, Timestamp};
 
+use crate::freshness::{Holds, Stale};
+
 /// What a lesson rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -66,6 +68,9 @@ pub struct Provenance {
     pub reason: String,
     /// The person who approved it, if it was a proposal.
     pub approved_by: Option<UserId>,
+    /// How long it holds, as the writer says.
+    #[serde(default)]
+    pub holds: Holds,
 }
 
 impl Provenance {
@@ -85,6 +90,7 @@ impl Provenance {
             evidence,
             reason,
             approved_by: None,
+            holds: Holds::default(),
         }
     }
 
@@ -115,6 +121,19 @@ pub struct Entry {
     pub changed: Timestamp,
     /// Where its latest revision came from.
     pub provenance: Provenance,
+    /// The check of this revision that was last reported to fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_check: Option<String>,
+}
+
+impl Entry {
+    /// Why it no longer holds at `at`; `None` while it does.
+    pub fn stale(&self, at: Timestamp) -> Option<Stale> {
+        if self.provenance.holds.until.is_some_and(|until| until <= at) {
+            return Some(Stale::Ended);
+        }
+        self.failed_check.clone().map(Stale::CheckFailed)
+    }
 }
 
 /// What a revision did.

@@ -173,7 +173,11 @@ impl Error {
     fn refusal_kind(refusal: &Refusal) -> ErrorKind {
         match refusal {
             Refusal::Missing { .. } | Refusal::Blocked { .. } => ErrorKind::InvalidInput,
-            Refusal::NoMatch { .. } | Refusal::Ambiguous { .. } | Refusal::EvidenceMissing => ErrorKind::Precondition,
+            Refusal::NoMatch { .. }
+            | Refusal::Ambiguous { .. }
+            | Refusal::EvidenceMissing
+            | Refusal::RejectedBefore { .. }
+            | Refusal::Private => ErrorKind::Precondition,
             Refusal::OverBudget { .. } => ErrorKind::Exhausted,
         }
     }
@@ -309,7 +313,9 @@ fn refusal_metadata(declined: &Declined) -> Vec<(&'static str, String)> {
         Refusal::Ambiguous { matches, .. } => vec![("matches", matches.len().to_string())],
         Refusal::Blocked { category } => vec![("category", category.clone())],
         Refusal::Missing { field, .. } => vec![("field", field.clone())],
-        Refusal::NoMatch { .. } | Refusal::EvidenceMissing => Vec::new(),
+        Refusal::NoMatch { .. } | Refusal::EvidenceMissing | Refusal::RejectedBefore { .. } | Refusal::Private => {
+            Vec::new()
+        }
     };
     if let Some(operation) = declined.refused.operation {
         metadata.push(("operation", operation.to_string()));

@@ -11,19 +11,25 @@
 pub mod access;
 pub mod answer;
 pub mod book;
+pub mod correction;
+pub mod diff;
 pub mod edit;
 pub mod entry;
 pub mod error;
 pub mod find;
+pub mod freshness;
 pub mod memory;
 pub mod memory_store;
+pub mod near;
 pub mod owner;
+pub mod personal;
 pub mod proposal;
 pub mod refusal;
 pub mod screen;
 pub mod snapshot;
 pub mod store;
 pub mod text;
+pub mod transfer;
 
 #[cfg(test)]
 mod test_support;
@@ -34,12 +40,17 @@ pub use book::{Book, Limits, Refusals};
 pub use edit::{Operation, Step};
 pub use entry::{Action, Basis, Entry, Evidence, Provenance, Revision};
 pub use error::Error;
+pub use freshness::{Check, Holds, Stale};
 pub use memory::{
-    ApplyRequest, EntryPage, Memory, RevertRequest, check_apply, check_reason, check_rejection, check_request_id,
+    ApplyRequest, Approval, CheckResult, ConfirmRequest, EntryPage, ImportRequest, Imported, Inbox, Memory,
+    RevertRequest, RevisionDiff, StageRequest, check_apply, check_import, check_reason, check_rejection,
+    check_request_id, check_stage,
 };
 pub use memory_store::InMemoryMemoryStore;
 pub use owner::{Owner, StoreName, Target};
-pub use proposal::{Proposal, ProposalId, State, parse_proposal_name, proposal_name};
+pub use personal::{Derived, Holding, Receipt, Support};
+pub use proposal::{Proposal, ProposalId, Rejection, State, parse_proposal_name, proposal_name};
 pub use refusal::{Refusal, Refused};
-pub use snapshot::{Shown, Snapshot};
+pub use snapshot::{LeftOut, Present, Shown, Snapshot};
 pub use store::{Decide, Decision, Frame, Listed, Loaded, MemoryStore, ProposalQuery, RequestKey, Visible, listed_id};
+pub use transfer::Held;

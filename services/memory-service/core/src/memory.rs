@@ -4,8 +4,13 @@ mod apply;
 mod decide_proposal;
 mod entries;
 mod get_snapshot;
+mod import_entries;
+mod inbox;
+mod keep_fresh;
 mod list_proposals;
+mod personal_data;
 mod revert_entry;
+mod stage_correction;
 
 use std::sync::Arc;
 
@@ -23,8 +28,13 @@ use crate::screen;
 use crate::store::{Decision, Frame, MemoryStore, RequestKey};
 
 pub use apply::{ApplyRequest, check_apply};
-pub use entries::EntryPage;
+pub use decide_proposal::Approval;
+pub use entries::{EntryPage, RevisionDiff};
+pub use import_entries::{ImportRequest, Imported, check_import};
+pub use inbox::Inbox;
+pub use keep_fresh::{CheckResult, ConfirmRequest};
 pub use revert_entry::RevertRequest;
+pub use stage_correction::{StageRequest, check_stage};
 
 /// Longest request id, in characters.
 const MAX_REQUEST_ID: usize = 128;
@@ -89,15 +99,21 @@ impl Memory {
             job: caller.job().cloned(),
             entry: None,
             proposal: None,
+            fingerprint: None,
         }
     }
 
+    /// The present time, by which an entry holds or does not.
+    pub fn now(&self) -> steward_base::Timestamp {
+        self.clock.now()
+    }
+
+    fn fresh_id(&self) -> Result<EntryId, Error> {
+        EntryId::parse(self.ids.new_id()).map_err(|source| internal("drawing an id", source))
+    }
+
     fn fresh_ids(&self, count: usize) -> Result<Vec<EntryId>, Error> {
-        let id = |_| EntryId::parse(self.ids.new_id());
-        (0..count)
-            .map(id)
-            .collect::<Result<_, _>>()
-            .map_err(|source| internal("drawing an id", source))
+        (0..count).map(|_| self.fresh_id()).collect()
     }
 }
 

@@ -22,6 +22,11 @@ impl ProposalId {
         EntryId::parse(text).map(Self)
     }
 
+    /// The id as that of the entry which the proposal may make.
+    pub fn as_entry(&self) -> EntryId {
+        self.0.clone()
+    }
+
     /// The bare id.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -50,6 +55,8 @@ pub enum State {
     Approved,
     /// It never will.
     Rejected,
+    /// Nobody decided in time. It is still there and takes no effect.
+    Expired,
 }
 
 impl State {
@@ -59,12 +66,13 @@ impl State {
             Self::Pending => "pending",
             Self::Approved => "approved",
             Self::Rejected => "rejected",
+            Self::Expired => "expired",
         }
     }
 
     /// From its name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Pending, Self::Approved, Self::Rejected]
+        [Self::Pending, Self::Approved, Self::Rejected, Self::Expired]
             .into_iter()
             .find(|state| state.as_str() == name)
     }
@@ -102,9 +110,39 @@ pub struct Proposal {
     pub state: State,
     /// The decision, once there is one.
     pub decided: Option<Decided>,
+    /// When it expires unless somebody decides before.
+    pub expires: Timestamp,
+    /// By which the same candidate is known again, see [`crate::near::fingerprint`].
+    pub fingerprint: String,
+    /// Whether those who decide on what is shared may see it. What was drawn from one person's conversation without them
+    /// is first shown to that person alone, who may pass it on (`M-13`).
+    pub shown: bool,
+    /// What took effect, where a person changed it before approving.
+    #[serde(default)]
+    pub edited: Option<Vec<Operation>>,
+}
+
+/// A candidate that a person rejected, as it is remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// By which it is known again.
+    pub fingerprint: String,
+    /// When.
+    pub at: Timestamp,
+    /// The person's reason.
+    pub reason: String,
 }
 
 impl Proposal {
+    /// Where it stands at `at`: nobody is asked for ever.
+    pub fn state_at(&self, at: Timestamp) -> State {
+        if self.state == State::Pending && self.expires <= at {
+            State::Expired
+        } else {
+            self.state
+        }
+    }
+
     /// The store that it would change.
     pub fn store(&self, team: &TeamId) -> StoreName {
         StoreName {

@@ -57,6 +57,13 @@ pub enum Refusal {
     },
     /// An automatic writer cites nothing.
     EvidenceMissing,
+    /// A person rejected the same candidate not long ago (`L-7`).
+    RejectedBefore {
+        /// The person's reason.
+        reason: String,
+    },
+    /// It would show to many what one person keeps for themselves (`M-13`).
+    Private,
 }
 
 impl Refusal {
@@ -69,6 +76,8 @@ impl Refusal {
             Self::OverBudget { .. } => "BUDGET_EXCEEDED",
             Self::Blocked { .. } => "CONTENT_BLOCKED",
             Self::EvidenceMissing => "EVIDENCE_REQUIRED",
+            Self::RejectedBefore { .. } => "REJECTED_BEFORE",
+            Self::Private => "PRIVATE_CONTENT",
         }
     }
 }
@@ -120,6 +129,8 @@ impl Refusal {
             }
             Self::Blocked { category } => format!("the text was refused: {category}"),
             Self::EvidenceMissing => "an automatic writer must cite spans of the session".to_owned(),
+            Self::RejectedBefore { .. } => "a person rejected the same candidate not long ago".to_owned(),
+            Self::Private => "the text repeats what a person keeps for themselves".to_owned(),
         }
     }
 }
@@ -191,6 +202,14 @@ impl fmt::Display for Refusal {
             ),
             Self::EvidenceMissing => f.write_str(
                 "Not saved: name the spans of this conversation that support the entry in `evidence`, then try again.",
+            ),
+            Self::RejectedBefore { reason } => write!(
+                f,
+                "Not proposed: a person rejected this before. Do not propose it again; go on. Their reason: {reason}"
+            ),
+            Self::Private => f.write_str(
+                "Not saved: the text repeats what the person keeps in their own memory, and shared notes are read by \
+                 others. Leave it where it is; the person can share it themselves.",
             ),
         }
     }

@@ -14,7 +14,9 @@ use crate::book::{Book, Refusals};
 use crate::entry::{Entry, Revision};
 use crate::error::Error;
 use crate::owner::{Owner, StoreName};
-use crate::proposal::{Proposal, ProposalId, State};
+use crate::personal::{Holding, Receipt};
+use crate::proposal::{Proposal, ProposalId, Rejection, State};
+use crate::transfer::Held;
 
 pub mod contract;
 
@@ -44,6 +46,8 @@ pub struct Frame {
     pub entry: Option<EntryId>,
     /// The proposal that is needed.
     pub proposal: Option<ProposalId>,
+    /// The fingerprint of what is about to be proposed.
+    pub fingerprint: Option<String>,
 }
 
 /// What the decision is made on.
@@ -57,6 +61,10 @@ pub struct Loaded {
     pub proposal: Option<Proposal>,
     /// Proposals for the store's owner that wait for a decision.
     pub pending: usize,
+    /// The last rejection of the frame's fingerprint in this store.
+    pub rejected: Option<Rejection>,
+    /// A proposal with the frame's fingerprint that waits for this store.
+    pub same: Option<Proposal>,
 }
 
 /// What to keep. An empty one keeps only the answer.
@@ -70,8 +78,16 @@ pub struct Decision {
     pub gone: Vec<EntryId>,
     /// New revisions, in order.
     pub revisions: Vec<Revision>,
-    /// A proposal that is new or has changed.
-    pub proposal: Option<Proposal>,
+    /// Proposals that are new or have changed.
+    pub proposals: Vec<Proposal>,
+    /// A candidate that is not to be proposed again for a while.
+    pub rejection: Option<Rejection>,
+    /// Reports on checks: the revision of an entry, and the check that failed, or `None` where all hold again.
+    pub checked: Vec<(EntryId, u32, Option<String>)>,
+    /// What could not be read and is kept as it is.
+    pub held: Vec<Held>,
+    /// Of what is kept like that, what a person let go.
+    pub let_go: Vec<EntryId>,
     /// The answer, in the caller's own format.
     pub answer: String,
 }
@@ -95,7 +111,7 @@ impl Visible {
         match &proposal.owner {
             Owner::Person(user) => Some(user) == self.user.as_ref(),
             Owner::Team | Owner::Project(_) => {
-                self.shared || (self.user.is_some() && proposal.provenance.author == self.user)
+                (self.shared && proposal.shown) || (self.user.is_some() && proposal.provenance.author == self.user)
             }
         }
     }
@@ -121,6 +137,8 @@ pub struct ProposalQuery {
     pub state: State,
     /// Only what the caller may see.
     pub visible: Visible,
+    /// The present, by which some have expired.
+    pub at: Timestamp,
     /// Only later ones than this id; proposals are ordered by id, which is the order in which they were made.
     pub after: Option<String>,
     /// At most this many.
@@ -148,4 +166,23 @@ pub trait MemoryStore: fmt::Debug + Send + Sync + 'static {
 
     /// A page of proposals, oldest first. One that cannot be read hides no other.
     async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Listed>, Error>;
+
+    /// How many proposals wait that `visible` includes, and since when the oldest does.
+    async fn waiting(
+        &self,
+        team: &TeamId,
+        visible: &Visible,
+        at: Timestamp,
+    ) -> Result<(usize, Option<Timestamp>), Error>;
+
+    /// What a store keeps although it could not be read, oldest first.
+    async fn held(&self, store: &StoreName) -> Result<Vec<Held>, Error>;
+
+    /// All that is held on a person, in a stable order, what others share with their traces included (`M-14`).
+    async fn personal(&self, team: &TeamId, user: &UserId) -> Result<Vec<Holding>, Error>;
+
+    /// Removes for good all that belongs to a person: entries, history, proposals, first answers, in one step. With
+    /// `shared`, also the entries of shared stores that rest on this person's words alone. The receipt counts what is
+    /// found afterwards. Books stay, empty, with a later revision, so that no slow writer meets a state that it knows.
+    async fn erase(&self, team: &TeamId, user: &UserId, shared: bool, at: Timestamp) -> Result<Receipt, Error>;
 }

@@ -88,6 +88,7 @@ pub(crate) fn book(contents: &[&str]) -> Book {
             created: at_time,
             changed: at_time,
             provenance: provenance(),
+            failed_check: None,
         });
     }
     book

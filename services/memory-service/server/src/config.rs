@@ -1,5 +1,7 @@
 //! Settings of memory-service: the section `memory`.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steward_memory_core::Limits;
@@ -22,6 +24,10 @@ pub struct Config {
     pub batch_operations: usize,
     /// Most proposals that may wait for a decision, per owner.
     pub pending_proposals: usize,
+    /// Days that a proposal waits for a decision before it expires.
+    pub proposal_days: u32,
+    /// Days for which a rejected candidate is not proposed again.
+    pub rejection_days: u32,
     /// Most connections that read at the same time.
     pub readers: u32,
 }
@@ -35,6 +41,8 @@ impl Default for Config {
             refusals_per_turn: limits.refusals,
             batch_operations: limits.batch,
             pending_proposals: limits.pending,
+            proposal_days: 30,
+            rejection_days: 90,
             readers: 4,
         }
     }
@@ -57,6 +65,14 @@ impl Config {
         if !(1..=100).contains(&self.refusals_per_turn) {
             problems.push(Problem::new("refusals_per_turn", "must be 1 to 100"));
         }
+        for (path, days) in [
+            ("proposal_days", self.proposal_days),
+            ("rejection_days", self.rejection_days),
+        ] {
+            if !(1..=3_650).contains(&days) {
+                problems.push(Problem::new(path, format!("must be 1 to 3650, is {days}")));
+            }
+        }
         if !(1..=64).contains(&self.readers) {
             problems.push(Problem::new("readers", "must be 1 to 64"));
         }
@@ -70,8 +86,14 @@ impl Config {
             refusals: self.refusals_per_turn,
             batch: self.batch_operations,
             pending: self.pending_proposals,
+            proposal_life: days(self.proposal_days),
+            rejection_memory: days(self.rejection_days),
         }
     }
+}
+
+const fn days(days: u32) -> Duration {
+    Duration::from_secs(days as u64 * 86_400)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Memory in SQLite: one database for all teams, `memory.db`. Not a rule here: a write loads, lets the core decide and
 //! keeps what it decided, in one transaction.
 
+mod batch;
+mod known;
+mod personal;
 mod proposals;
 mod read;
 mod rows;
@@ -9,12 +12,15 @@ mod tests;
 mod write;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use sqlx::Connection as _;
-use steward_base::names::{EntryId, TeamId};
+use steward_base::Timestamp;
+use steward_base::names::{EntryId, TeamId, UserId};
 use steward_memory_core::{
-    Book, Decide, Error, Frame, Listed, MemoryStore, Proposal, ProposalId, ProposalQuery, Revision, StoreName,
+    Book, Decide, Error, Frame, Held, Holding, Listed, MemoryStore, Proposal, ProposalId, ProposalQuery, Receipt,
+    Revision, StoreName, Visible,
 };
 use steward_store::{Sqlite, SqliteOptions, StoreError};
 
@@ -24,6 +30,7 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 #[derive(Debug, Clone)]
 pub(crate) struct SqliteMemoryStore {
     sqlite: Sqlite,
+    shared: Arc<write::Shared>,
 }
 
 impl SqliteMemoryStore {
@@ -35,6 +42,7 @@ impl SqliteMemoryStore {
         };
         Ok(Self {
             sqlite: Sqlite::open(path, options).await?,
+            shared: Arc::default(),
         })
     }
 
@@ -106,9 +114,10 @@ fn damaged(what: &str, value: &str) -> Failure {
 #[async_trait]
 impl MemoryStore for SqliteMemoryStore {
     async fn write(&self, frame: Frame, decide: Decide) -> Result<String, Error> {
-        let answer = self
-            .sqlite
-            .write(move |connection| Box::pin(write::transact(connection, frame, decide)));
+        let shared = Arc::clone(&self.shared);
+        let answer = self.sqlite.write(move |connection| {
+            Box::pin(async move { write::transact(connection, &shared, frame, decide).await })
+        });
         Ok(answer.await?)
     }
 
@@ -154,5 +163,55 @@ impl MemoryStore for SqliteMemoryStore {
             proposals::page(&mut connection, query).await
         };
         Ok(read.await?)
+    }
+
+    async fn waiting(
+        &self,
+        team: &TeamId,
+        visible: &Visible,
+        at: Timestamp,
+    ) -> Result<(usize, Option<Timestamp>), Error> {
+        let read = async {
+            let mut connection = self.sqlite.read().await?;
+            proposals::waiting(&mut connection, team, visible, at).await
+        };
+        Ok(read.await?)
+    }
+
+    async fn held(&self, store: &StoreName) -> Result<Vec<Held>, Error> {
+        let read = async {
+            let mut connection = self.sqlite.read().await?;
+            personal::held(&mut connection, store).await
+        };
+        Ok(read.await?)
+    }
+
+    async fn personal(&self, team: &TeamId, user: &UserId) -> Result<Vec<Holding>, Error> {
+        let read = async {
+            let mut connection = self.sqlite.read().await?;
+            let mut view = connection.begin().await?;
+            let holdings = personal::holdings(&mut view, team, user).await?;
+            view.commit().await?;
+            Ok::<_, Failure>(holdings)
+        };
+        Ok(read.await?)
+    }
+
+    async fn erase(&self, team: &TeamId, user: &UserId, shared: bool, at: Timestamp) -> Result<Receipt, Error> {
+        let (team, user) = (team.clone(), user.clone());
+        let known = self.shared.known.clone();
+        let erased = self.sqlite.write(move |connection| {
+            Box::pin(async move {
+                let receipt = personal::erase(connection, &team, &user, shared, at).await?;
+                known.forget_all();
+                Ok::<_, Failure>(receipt)
+            })
+        });
+        let receipt = erased.await?;
+        // What was removed still stands in the log until that is written back.
+        if let Err(error) = self.sqlite.checkpoint().await {
+            tracing::warn!(%error, "the log could not be written back after an erasure");
+        }
+        Ok(receipt)
     }
 }

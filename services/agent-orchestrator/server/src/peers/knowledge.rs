@@ -69,6 +69,7 @@ impl Knowledge for RemoteKnowledge {
         let snapshot = memory.get_snapshot(memory::v1::GetSnapshotRequest {
             user: user.clone(),
             project: project.to_owned(),
+            failed_checks: Vec::new(),
         });
         let index = skills.get_index(skill::v1::GetIndexRequest {
             user,

@@ -160,6 +160,94 @@ impl MemoryService for Fake {
     ) -> Result<Response<memory::RejectProposalResponse>, Status> {
         Err(unused())
     }
+
+    async fn diff_revisions(
+        &self,
+        _: Request<memory::DiffRevisionsRequest>,
+    ) -> Result<Response<memory::DiffRevisionsResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn get_inbox(
+        &self,
+        _: Request<memory::GetInboxRequest>,
+    ) -> Result<Response<memory::GetInboxResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn stage_correction(
+        &self,
+        _: Request<memory::StageCorrectionRequest>,
+    ) -> Result<Response<memory::StageCorrectionResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn confirm_entry(
+        &self,
+        _: Request<memory::ConfirmEntryRequest>,
+    ) -> Result<Response<memory::ConfirmEntryResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn report_checks(
+        &self,
+        _: Request<memory::ReportChecksRequest>,
+    ) -> Result<Response<memory::ReportChecksResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn export_entries(
+        &self,
+        _: Request<memory::ExportEntriesRequest>,
+    ) -> Result<Response<memory::ExportEntriesResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn import_entries(
+        &self,
+        _: Request<memory::ImportEntriesRequest>,
+    ) -> Result<Response<memory::ImportEntriesResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn list_held_entries(
+        &self,
+        _: Request<memory::ListHeldEntriesRequest>,
+    ) -> Result<Response<memory::ListHeldEntriesResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn delete_held_entry(
+        &self,
+        _: Request<memory::DeleteHeldEntryRequest>,
+    ) -> Result<Response<memory::DeleteHeldEntryResponse>, Status> {
+        Err(unused())
+    }
+
+    async fn erase_user_memory(
+        &self,
+        _: Request<memory::EraseUserMemoryRequest>,
+    ) -> Result<Response<memory::EraseUserMemoryResponse>, Status> {
+        Err(unused())
+    }
+
+    type WatchInboxStream = futures::stream::Empty<Result<memory::WatchInboxResponse, Status>>;
+
+    async fn watch_inbox(
+        &self,
+        _: Request<memory::WatchInboxRequest>,
+    ) -> Result<Response<Self::WatchInboxStream>, Status> {
+        Err(unused())
+    }
+
+    type ExportUserMemoryStream = futures::stream::Empty<Result<memory::ExportUserMemoryResponse, Status>>;
+
+    async fn export_user_memory(
+        &self,
+        _: Request<memory::ExportUserMemoryRequest>,
+    ) -> Result<Response<Self::ExportUserMemoryStream>, Status> {
+        Err(unused())
+    }
 }
 
 #[tonic::async_trait]

@@ -80,22 +80,26 @@ impl Draft {
         }
     }
 
+    /// The refusal of an end state that does not fit and is no smaller than what was there before.
+    pub(super) fn overflow(&self, before: &Book, limits: &Limits) -> Option<Refusal> {
+        let (used, needed, limit) = (before.used(), self.book.used(), limits.of(self.target));
+        (needed > limit && needed > used).then(|| Refusal::OverBudget {
+            target: self.target,
+            used,
+            limit,
+            needed,
+            entries: contents(before),
+            is_final: false,
+        })
+    }
+
     /// Checks the end state against the budget; what was over it before may stay so as long as it shrinks. Then counts
     /// the change in the book's revision, and forgets its refusals where room was made.
     pub(super) fn finish(mut self, before: &Book, limits: &Limits) -> Result<Self, Refused> {
-        let (used, needed, limit) = (before.used(), self.book.used(), limits.of(self.target));
-        if needed > limit && needed > used {
-            let entries = contents(before);
-            let refusal = Refusal::OverBudget {
-                target: self.target,
-                used,
-                limit,
-                needed,
-                entries,
-                is_final: false,
-            };
+        if let Some(refusal) = self.overflow(before, limits) {
             return Err(Refused::whole(refusal));
         }
+        let (used, needed) = (before.used(), self.book.used());
         if self.is_change() {
             self.book.revision += 1;
             let removed = self.revisions.iter().any(|revision| revision.action == Action::Removed);

@@ -10,7 +10,9 @@ use crate::book::Limits;
 use crate::edit::{self, Draft, Operation, Stamp};
 use crate::entry::{Evidence, Provenance};
 use crate::error::Error;
-use crate::owner::StoreName;
+use crate::freshness::Holds;
+use crate::near::{fingerprint, repeats};
+use crate::owner::{Owner, StoreName, Target};
 use crate::proposal::{Proposal, ProposalId, State};
 use crate::refusal::{Refusal, Refused};
 use crate::store::{Decision, Loaded};
@@ -37,6 +39,8 @@ pub struct ApplyRequest {
     pub reason: String,
     /// The turn in which the tool was called, for callers whose credential does not say; may be empty.
     pub turn: String,
+    /// How long what is added or replaced holds.
+    pub holds: Holds,
 }
 
 /// Records what is wrong with the parts of an [`ApplyRequest`], whatever is stored, so that a reader of the wire can name
@@ -60,11 +64,20 @@ pub fn check_apply(
     }
     if spans.len() > MAX_SPANS {
         violations.add("evidence.spans", format!("must hold at most {MAX_SPANS} ids"));
-    } else if let Some(at) = spans.iter().position(|span| !is_span_id(span)) {
-        violations.add(
-            format!("evidence.spans[{at}]"),
-            "must have the form s{message} or s{message}.{index}",
-        );
+    } else {
+        check_spans("evidence.spans", spans, violations);
+    }
+}
+
+/// Records which of `spans` is no span's id, in a field with one id or several.
+pub(super) fn check_spans(field: &str, spans: &[String], violations: &mut FieldViolations) {
+    if let Some(at) = spans.iter().position(|span| !is_span_id(span)) {
+        let field = if field.ends_with('s') {
+            format!("{field}[{at}]")
+        } else {
+            field.to_owned()
+        };
+        violations.add(field, "must have the form s{message} or s{message}.{index}");
     }
 }
 
@@ -85,6 +98,8 @@ struct Content<'a> {
     etag: Option<&'a str>,
     evidence: Option<&'a Evidence>,
     reason: &'a str,
+    #[serde(skip_serializing_if = "Holds::is_unlimited")]
+    holds: &'a Holds,
 }
 
 /// One call, ready to be decided on what is stored.
@@ -97,6 +112,10 @@ struct Call {
     proposal: ProposalId,
     limits: Limits,
     at: steward_base::Timestamp,
+    fingerprint: String,
+    automatic: bool,
+    /// What the person keeps for themselves, where others would read what the agent writes.
+    private: Vec<String>,
 }
 
 impl Memory {
@@ -116,6 +135,7 @@ impl Memory {
             &self.limits,
             &mut violations,
         );
+        request.holds.check(self.clock.now(), &mut violations);
         violations.into_result()?;
         access::check(caller, &request.store, Act::Write)?;
         let content = Content {
@@ -124,22 +144,35 @@ impl Memory {
             etag: request.etag.as_deref(),
             evidence: request.evidence.as_ref(),
             reason: &request.reason,
+            holds: &request.holds,
         };
         let mut frame = self.frame(caller, &request.store);
         frame.request = Some(request_key("apply", caller, &request.request_id, &content)?);
+        let fingerprint = fingerprint(&request.operations);
+        let gate = access::gate(caller, &request.store.owner, request.evidence.as_ref());
+        if caller.origin.is_automatic() || matches!(gate, Gate::Propose(_)) {
+            frame.fingerprint = Some(fingerprint.clone());
+        }
+        let private = self.private_texts(caller, &request.store).await?;
         let mut ids = self.fresh_ids(request.operations.len() + 1)?;
         let proposal = ids
             .pop()
             .map(ProposalId::from)
             .ok_or_else(|| Error::invalid("operations", "must not be empty"))?;
         let call = Call {
-            provenance: Provenance::of(caller, request.evidence.clone(), request.reason.clone()),
-            gate: access::gate(caller, &request.store.owner, request.evidence.as_ref()),
+            provenance: Provenance {
+                holds: request.holds.clone(),
+                ..Provenance::of(caller, request.evidence.clone(), request.reason.clone())
+            },
+            gate,
             turn: turn_of(caller, &request),
             ids,
             proposal,
             limits: self.limits,
             at: frame.at,
+            fingerprint,
+            automatic: caller.origin.is_automatic(),
+            private,
             request,
         };
         let answer = self
@@ -151,6 +184,26 @@ impl Memory {
             Outcome::Refused(refused) => Err(Error::refused(refused, applied.tool_text)),
             Outcome::Applied { .. } | Outcome::Proposed(_) => Ok(applied),
         }
+    }
+
+    /// What the person of this caller keeps for themselves, where the agent is about to write what others read: it has
+    /// seen both. A person who writes by hand knows what they share.
+    async fn private_texts(&self, caller: &Caller, store: &StoreName) -> Result<Vec<String>, Error> {
+        let by_agent = matches!(caller.identity, Identity::Turn { .. } | Identity::Job { .. });
+        let Some(user) = caller.user.as_ref().filter(|_| by_agent && store.owner.is_shared()) else {
+            return Ok(Vec::new());
+        };
+        let own = [Target::Notes, Target::Profile].map(|target| StoreName {
+            team: store.team.clone(),
+            owner: Owner::Person(user.clone()),
+            target,
+        });
+        let books = self.store.books(&own).await?;
+        Ok(books
+            .into_iter()
+            .flat_map(|book| book.entries)
+            .map(|entry| entry.content)
+            .collect())
     }
 }
 
@@ -177,6 +230,9 @@ impl Call {
         if let Gate::Refuse(refusal) = &self.gate {
             return self.refuse(loaded, Refused::whole(refusal.clone()));
         }
+        if let Some(refused) = self.unwanted(loaded) {
+            return self.refuse(loaded, refused);
+        }
         let stamp = Stamp {
             at: self.at,
             provenance: &self.provenance,
@@ -197,6 +253,28 @@ impl Call {
         }
     }
 
+    /// What was rejected not long ago, and what would show to many what one person keeps for themselves.
+    fn unwanted(&self, loaded: &Loaded) -> Option<Refused> {
+        let may_be_refused = self.automatic || matches!(self.gate, Gate::Propose(_));
+        let fresh = loaded
+            .rejected
+            .as_ref()
+            .filter(|rejection| may_be_refused && rejection.at.plus(self.limits.rejection_memory) > self.at);
+        if let Some(rejection) = fresh {
+            return Some(Refused::whole(Refusal::RejectedBefore {
+                reason: rejection.reason.clone(),
+            }));
+        }
+        let private = |operation: &Operation| match operation {
+            Operation::Add { content } | Operation::Replace { content, .. } => {
+                repeats(content, self.private.iter().map(String::as_str))
+            }
+            Operation::Remove { .. } => false,
+        };
+        let at = self.request.operations.iter().position(private)?;
+        Some(Refused::at(at, Refusal::Private))
+    }
+
     fn keep(&self, draft: Draft) -> Result<Decision, Error> {
         let mut decision = decision(&draft);
         decision.answer = self.answer(Outcome::Applied { steps: draft.steps }, &draft.book)?;
@@ -205,6 +283,17 @@ impl Call {
 
     fn propose(&self, loaded: &Loaded, waiting: Waiting) -> Result<Decision, Error> {
         let store = &self.request.store;
+        if let Some(same) = loaded
+            .same
+            .as_ref()
+            .filter(|same| same.provenance.author == self.provenance.author)
+        {
+            // It waits already; a second one would ask the same person twice.
+            return Ok(Decision {
+                answer: self.answer(Outcome::Proposed(Box::new(same.clone())), &loaded.book)?,
+                ..Decision::default()
+            });
+        }
         if loaded.pending >= self.limits.pending {
             return Err(Error::ProposalsPending {
                 store: store.to_string(),
@@ -221,10 +310,14 @@ impl Call {
             created: self.at,
             state: State::Pending,
             decided: None,
+            expires: self.at.plus(self.limits.proposal_life),
+            fingerprint: self.fingerprint.clone(),
+            shown: !(self.automatic && store.owner.is_shared()),
+            edited: None,
         };
         let answer = self.answer(Outcome::Proposed(Box::new(proposal.clone())), &loaded.book)?;
         Ok(Decision {
-            proposal: Some(proposal),
+            proposals: vec![proposal],
             answer,
             ..Decision::default()
         })

@@ -5,6 +5,7 @@ use steward_base::{Caller, Timestamp};
 
 use super::Memory;
 use crate::access::{self, Act};
+use crate::diff::{Line, lines};
 use crate::entry::{Entry, Revision};
 use crate::error::Error;
 use crate::owner::StoreName;
@@ -24,6 +25,19 @@ pub struct EntryPage {
     pub damaged: Vec<String>,
     /// Whether entries follow after this page.
     pub more: bool,
+    /// When it was read: by this an entry holds or does not.
+    pub at: Timestamp,
+}
+
+/// Two revisions of an entry beside each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevisionDiff {
+    /// The earlier one's number.
+    pub from: u32,
+    /// The later one's number.
+    pub to: u32,
+    /// The lines of both.
+    pub lines: Vec<Line>,
 }
 
 impl Memory {
@@ -50,6 +64,7 @@ impl Memory {
             etag,
             damaged: if more { Vec::new() } else { damaged },
             more,
+            at: self.clock.now(),
         })
     }
 
@@ -69,6 +84,39 @@ impl Memory {
             .into_iter()
             .find(|present| present.id == *entry)
             .ok_or_else(missing)
+    }
+
+    /// What changed between two revisions of an entry; 0 stands for the one before the first, which has no text, as `from`
+    /// and for the latest as `to`.
+    pub async fn diff_revisions(
+        &self,
+        caller: &Caller,
+        store: &StoreName,
+        entry: &EntryId,
+        from: u32,
+        to: u32,
+    ) -> Result<RevisionDiff, Error> {
+        entry_access(caller, store, entry, Act::Read)?;
+        let history = self.store.history(store, entry).await?;
+        let Some(latest) = history.last().map(|last| last.number) else {
+            return Err(Error::EntryNotFound {
+                entry: store.entry(entry),
+            });
+        };
+        let to = if to == 0 { latest } else { to };
+        let text = |number: u32| match history.iter().find(|revision| revision.number == number) {
+            Some(revision) => Ok(revision.content.as_deref().unwrap_or_default()),
+            None if number == 0 => Ok(""),
+            None => Err(Error::RevisionNotFound {
+                entry: store.entry(entry),
+                revision: number,
+            }),
+        };
+        Ok(RevisionDiff {
+            from,
+            to,
+            lines: lines(text(from)?, text(to)?),
+        })
     }
 
     /// The history of an entry, present or removed, newest first; only revisions below `before`, at most `size`.

@@ -31,6 +31,7 @@ impl Memory {
                 state,
                 visible,
                 after,
+                at: self.clock.now(),
                 limit: size,
             })
             .await

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use steward_base::names::{SessionId, TeamId, UserId};
@@ -9,6 +10,7 @@ use crate::access::Waiting;
 use crate::answer::{Applied, Outcome};
 use crate::edit::Operation;
 use crate::entry::{Action, Basis, Evidence};
+use crate::freshness::Holds;
 use crate::memory_store::InMemoryMemoryStore;
 use crate::owner::{Owner, Target};
 use crate::proposal::State;
@@ -42,6 +44,7 @@ fn request(store: StoreName, id: &str, operations: Vec<Operation>) -> ApplyReque
         evidence: None,
         reason: String::new(),
         turn: String::new(),
+        holds: Holds::default(),
     }
 }
 
@@ -255,7 +258,13 @@ async fn one_persons_memory_is_nobody_elses() {
             .await
             .map(|_| ()),
         memory
-            .get_snapshot(&bob, &team("red"), &UserId::parse("ann").unwrap(), None)
+            .get_snapshot(
+                &bob,
+                &team("red"),
+                &UserId::parse("ann").unwrap(),
+                None,
+                BTreeSet::new(),
+            )
             .await
             .map(|_| ()),
     ];
@@ -263,7 +272,13 @@ async fn one_persons_memory_is_nobody_elses() {
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::NotFound);
     }
     let snapshot = memory
-        .get_snapshot(&bob, &team("red"), &UserId::parse("bob").unwrap(), None)
+        .get_snapshot(
+            &bob,
+            &team("red"),
+            &UserId::parse("bob").unwrap(),
+            None,
+            BTreeSet::new(),
+        )
         .await
         .unwrap();
     assert!(!snapshot.text.contains("A-ONLY-7"));
@@ -358,13 +373,13 @@ async fn a_members_team_note_takes_effect_once_a_maintainer_approves_it() {
         .unwrap();
     assert_eq!(listed, [Ok((*proposal).clone())]);
     let error = memory
-        .approve_proposal(&ann, &team("red"), &proposal.id)
+        .approve_proposal(&ann, &team("red"), &proposal.id, Approval::default())
         .await
         .unwrap_err();
     assert_eq!(error.reason(), "ROLE_REQUIRED");
     let bob = user("red", "bob", Role::Member);
     let error = memory
-        .approve_proposal(&bob, &team("red"), &proposal.id)
+        .approve_proposal(&bob, &team("red"), &proposal.id, Approval::default())
         .await
         .unwrap_err();
     assert_eq!(
@@ -373,7 +388,10 @@ async fn a_members_team_note_takes_effect_once_a_maintainer_approves_it() {
         "who may not see it does not learn of it"
     );
     for _ in 0..2 {
-        let approved = memory.approve_proposal(&max, &team("red"), &proposal.id).await.unwrap();
+        let approved = memory
+            .approve_proposal(&max, &team("red"), &proposal.id, Approval::default())
+            .await
+            .unwrap();
         assert_eq!(approved.state, State::Approved);
     }
     let entries = memory.list_entries(&ann, &notes, None, 10).await.unwrap().entries;

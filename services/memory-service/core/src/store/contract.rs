@@ -14,6 +14,7 @@ use crate::book::Refusals;
 use crate::edit::Operation;
 use crate::entry::{Action, Basis, Entry, Evidence, Provenance, Revision};
 use crate::error::Error;
+use crate::freshness::Holds;
 use crate::owner::{Owner, StoreName, Target};
 use crate::proposal::{Decided, Proposal, ProposalId, State};
 use crate::store::{Decision, Frame, MemoryStore, ProposalQuery, RequestKey, Visible, listed_id};
@@ -57,6 +58,7 @@ pub fn frame(store: &StoreName) -> Frame {
         job: None,
         entry: None,
         proposal: None,
+        fingerprint: None,
     }
 }
 
@@ -75,6 +77,10 @@ fn provenance(author: &str) -> Provenance {
         }),
         reason: "said twice".to_owned(),
         approved_by: Some(UserId::parse("max").unwrap()),
+        holds: Holds {
+            until: Some(Timestamp::from_secs(9_000)),
+            checks: vec!["exists:justfile".to_owned()],
+        },
     }
 }
 
@@ -86,6 +92,7 @@ fn entry(id: &str, content: &str, revision: u32, created: i64) -> Entry {
         created: Timestamp::from_micros(created),
         changed: Timestamp::from_micros(created + 5),
         provenance: provenance("ann"),
+        failed_check: None,
     }
 }
 
@@ -373,6 +380,10 @@ pub fn proposal(id: &str, owner: Owner, author: &str) -> Proposal {
         created: Timestamp::from_secs(7),
         state: State::Pending,
         decided: None,
+        expires: Timestamp::from_secs(100_000),
+        fingerprint: format!("print of {id}"),
+        shown: true,
+        edited: None,
     }
 }
 
@@ -387,7 +398,7 @@ pub async fn keep(memory: &dyn MemoryStore, team: &str, proposal: Proposal) -> u
             Box::new(move |loaded| {
                 let _ = seen.send(loaded.pending);
                 Ok(Decision {
-                    proposal: Some(proposal),
+                    proposals: vec![proposal],
                     ..Decision::default()
                 })
             }),
@@ -411,6 +422,7 @@ async fn proposals_are_paged_by_who_may_see_them(memory: &dyn MemoryStore) {
             user: Some(UserId::parse(user).unwrap()),
             shared,
         },
+        at: Timestamp::from_secs(1_000),
         after: after.map(str::to_owned),
         limit,
     };

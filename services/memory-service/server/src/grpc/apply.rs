@@ -5,7 +5,9 @@ use steward_memory_core::{Applied, ApplyRequest, Error, Limits, Memory, Outcome,
 use steward_proto::memory::v1 as pb;
 use tonic::{Request, Response, Status};
 
-use super::convert::{budget_to_pb, checked, evidence_from_pb, given, operations_from_pb, proposal_to_pb, step_to_pb};
+use super::convert::{
+    budget_to_pb, checked, evidence_from_pb, given, holds_from_pb, operations_from_pb, proposal_to_pb, step_to_pb,
+};
 use super::fail;
 
 pub(super) async fn apply(
@@ -46,6 +48,7 @@ fn request_from_pb(request: pb::ApplyRequest, limits: &Limits) -> Result<ApplyRe
         evidence,
         reason: request.reason,
         turn: request.turn,
+        holds: holds_from_pb(request.holds),
     })
 }
 

@@ -1,11 +1,11 @@
 //! Between the wire's messages and the core's types. No message type is known outside of `grpc`.
 
-use steward_base::names::{SessionId, TeamId, parse_session, session_name, user_name};
+use steward_base::names::{EntryId, SessionId, TeamId, parse_session, session_name, user_name};
 use steward_base::{FieldViolations, Integrity, Origin, Timestamp};
 use steward_memory_core::book::DAMAGED;
 use steward_memory_core::{
-    Action, Basis, Entry, Evidence, Listed, Operation, Proposal, Provenance, Revision, State, Step, StoreName,
-    proposal_name, screen,
+    Action, Basis, Entry, Error, Evidence, Held, Holds, Listed, Operation, Proposal, Provenance, Revision, State, Step,
+    StoreName, proposal_name, screen,
 };
 use steward_proto::common::v1 as common;
 use steward_proto::memory::v1 as pb;
@@ -135,15 +135,39 @@ fn provenance_to_pb(team: &TeamId, from: &Provenance) -> pb::Provenance {
         job: from.job.clone().unwrap_or_default(),
         evidence: from.evidence.as_ref().map(|evidence| evidence_to_pb(team, evidence)),
         reason: from.reason.clone(),
+        approved_by: from
+            .approved_by
+            .as_ref()
+            .map(|user| user_name(team, user))
+            .unwrap_or_default(),
+        holds: (!from.holds.is_unlimited()).then(|| holds_to_pb(&from.holds)),
     }
 }
 
-fn time_to_pb(at: Timestamp) -> prost_types::Timestamp {
+fn holds_to_pb(holds: &Holds) -> pb::Holds {
+    pb::Holds {
+        until_time: holds.until.map(time_to_pb),
+        checks: holds.checks.clone(),
+    }
+}
+
+/// How long something holds, as given; what is wrong with it, the core says.
+pub(super) fn holds_from_pb(holds: Option<pb::Holds>) -> Holds {
+    let holds = holds.unwrap_or_default();
+    Holds {
+        until: holds
+            .until_time
+            .map(|time| Timestamp::from_parts(time.seconds, time.nanos)),
+        checks: holds.checks,
+    }
+}
+
+pub(super) fn time_to_pb(at: Timestamp) -> prost_types::Timestamp {
     let (seconds, nanos) = at.to_parts();
     prost_types::Timestamp { seconds, nanos }
 }
 
-pub(super) fn entry_to_pb(store: &StoreName, entry: Entry) -> pb::Entry {
+pub(super) fn entry_to_pb(store: &StoreName, entry: Entry, at: Timestamp) -> pb::Entry {
     pb::Entry {
         name: store.entry(&entry.id),
         revision: u64::from(entry.revision),
@@ -152,6 +176,7 @@ pub(super) fn entry_to_pb(store: &StoreName, entry: Entry) -> pb::Entry {
         create_time: Some(time_to_pb(entry.created)),
         update_time: Some(time_to_pb(entry.changed)),
         etag: entry.revision.to_string(),
+        stale_cause: entry.stale(at).map(|stale| stale.to_string()).unwrap_or_default(),
         content: entry.content,
     }
 }
@@ -187,6 +212,10 @@ pub(super) fn budget_to_pb(used: usize, limit: usize) -> pb::Budget {
 pub(super) fn step_to_pb(store: &StoreName, step: Step) -> pb::Change {
     let (entry, revision) = step.entry();
     let (entry, revision) = (store.entry(entry), u64::from(revision));
+    let similar = match &step {
+        Step::Added { similar, .. } => similar.clone().unwrap_or_default(),
+        Step::AlreadyStored { .. } | Step::Replaced { .. } | Step::Removed { .. } => String::new(),
+    };
     let (kind, old_content) = match step {
         Step::Added { .. } => (pb::change::Kind::Added, String::new()),
         Step::AlreadyStored { .. } => (pb::change::Kind::Unchanged, String::new()),
@@ -198,6 +227,7 @@ pub(super) fn step_to_pb(store: &StoreName, step: Step) -> pb::Change {
         entry,
         revision,
         old_content,
+        similar_content: similar,
     }
 }
 
@@ -206,6 +236,7 @@ pub(super) fn proposal_to_pb(team: &TeamId, proposal: &Proposal) -> pb::Proposal
         State::Pending => pb::ProposalState::Pending,
         State::Approved => pb::ProposalState::Approved,
         State::Rejected => pb::ProposalState::Rejected,
+        State::Expired => pb::ProposalState::Expired,
     };
     let decided = proposal.decided.as_ref();
     pb::Proposal {
@@ -222,6 +253,9 @@ pub(super) fn proposal_to_pb(team: &TeamId, proposal: &Proposal) -> pb::Proposal
         decision_reason: decided.map(|decided| decided.reason.clone()).unwrap_or_default(),
         create_time: Some(time_to_pb(proposal.created)),
         decide_time: decided.map(|decided| time_to_pb(decided.at)),
+        expire_time: Some(time_to_pb(proposal.expires)),
+        shown: proposal.shown,
+        edited_operations: proposal.edited.iter().flatten().map(operation_to_pb).collect(),
     }
 }
 
@@ -243,10 +277,33 @@ pub(super) fn state_from_pb(state: i32, violations: &mut FieldViolations) -> Sta
         Ok(pb::ProposalState::Unspecified | pb::ProposalState::Pending) => State::Pending,
         Ok(pb::ProposalState::Approved) => State::Approved,
         Ok(pb::ProposalState::Rejected) => State::Rejected,
+        Ok(pb::ProposalState::Expired) => State::Expired,
         Err(_) => {
             violations.add("state", "is unknown");
             State::Pending
         }
+    }
+}
+
+/// The resource name of what a store keeps although it is no text.
+pub(super) fn held_name(store: &StoreName, id: &EntryId) -> String {
+    format!("{store}/held/{id}")
+}
+
+/// Parses `{store}/held/{held}`.
+pub(super) fn parse_held(name: &str) -> Result<(StoreName, EntryId), Error> {
+    let invalid = || Error::invalid("name", "must have the form {store}/held/{held}");
+    let (store, id) = name.rsplit_once("/held/").ok_or_else(invalid)?;
+    let store = StoreName::parse(store).map_err(|_| invalid())?;
+    Ok((store, EntryId::parse(id).map_err(|_| invalid())?))
+}
+
+pub(super) fn held_to_pb(store: &StoreName, held: Held) -> pb::HeldEntry {
+    pb::HeldEntry {
+        name: held_name(store, &held.id),
+        preview: held.preview(),
+        create_time: Some(time_to_pb(held.at)),
+        content: held.bytes.into(),
     }
 }
 

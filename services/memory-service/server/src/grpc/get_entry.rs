@@ -16,6 +16,6 @@ pub(super) async fn get_entry(
         .map_err(|problem| fail(Error::invalid("name", problem.to_string())))?;
     let entry = memory.get_entry(caller, &store, &id).await.map_err(fail)?;
     Ok(Response::new(pb::GetEntryResponse {
-        entry: Some(entry_to_pb(&store, entry)),
+        entry: Some(entry_to_pb(&store, entry, memory.now())),
     }))
 }

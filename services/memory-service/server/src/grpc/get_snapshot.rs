@@ -2,7 +2,7 @@
 
 use steward_base::FieldViolations;
 use steward_base::names::{TeamId, parse_user};
-use steward_memory_core::{Memory, Owner, Snapshot};
+use steward_memory_core::{LeftOut, Memory, Owner, Snapshot};
 use steward_proto::common::v1::Exposure;
 use steward_proto::memory::v1 as pb;
 use tonic::{Request, Response, Status};
@@ -10,19 +10,35 @@ use tonic::{Request, Response, Status};
 use super::convert::checked;
 use super::fail;
 
+/// Most failed checks in one request.
+const MOST_CHECKS: usize = 500;
+
 pub(super) async fn get_snapshot(
     memory: &Memory,
     request: Request<pb::GetSnapshotRequest>,
 ) -> Result<Response<pb::GetSnapshotResponse>, Status> {
     let caller = steward_grpc::caller(&request)?;
-    let pb::GetSnapshotRequest { user, project } = request.get_ref();
+    let pb::GetSnapshotRequest {
+        user,
+        project,
+        failed_checks,
+    } = request.get_ref();
     let mut violations = FieldViolations::new();
     let person = violations.take("user", parse_user(user));
     let project = project_from_pb(project, person.as_ref().map(|(team, _)| team), &mut violations);
+    if failed_checks.len() > MOST_CHECKS {
+        violations.add("failed_checks", format!("must hold at most {MOST_CHECKS} checks"));
+    }
     violations.into_result().map_err(|violations| fail(violations.into()))?;
     let (team, user) = checked(person, "user").map_err(fail)?;
     let snapshot = memory
-        .get_snapshot(caller, &team, &user, project.as_ref())
+        .get_snapshot(
+            caller,
+            &team,
+            &user,
+            project.as_ref(),
+            failed_checks.iter().cloned().collect(),
+        )
         .await
         .map_err(fail)?;
     Ok(Response::new(snapshot_to_pb(snapshot)))
@@ -60,5 +76,14 @@ fn snapshot_to_pb(snapshot: Snapshot) -> pb::GetSnapshotResponse {
         text: snapshot.text,
         exposures: exposures.collect(),
         sha256: snapshot.sha256,
+        stale_entries: snapshot.left_out.into_iter().map(stale_to_pb).collect(),
+    }
+}
+
+fn stale_to_pb(left_out: LeftOut) -> pb::StaleEntry {
+    pb::StaleEntry {
+        entry: left_out.entry,
+        revision: u64::from(left_out.revision),
+        cause: left_out.stale.to_string(),
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn list_entries(
         entries: listed
             .entries
             .into_iter()
-            .map(|entry| entry_to_pb(&store, entry))
+            .map(|entry| entry_to_pb(&store, entry, listed.at))
             .chain(listed.damaged.iter().map(|id| damaged_to_pb(&store, id)))
             .collect(),
         budget: Some(budget_to_pb(listed.used, listed.limit)),

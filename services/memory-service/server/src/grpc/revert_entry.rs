@@ -17,7 +17,7 @@ pub(super) async fn revert_entry(
     let store = request.store.clone();
     let entry = memory.revert_entry(&caller, request).await.map_err(fail)?;
     Ok(Response::new(pb::RevertEntryResponse {
-        entry: Some(entry_to_pb(&store, entry)),
+        entry: Some(entry_to_pb(&store, entry, memory.now())),
     }))
 }
 

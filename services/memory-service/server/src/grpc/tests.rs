@@ -3,8 +3,13 @@
 mod apply;
 mod errors;
 mod hostile;
+mod inbox;
+mod learning;
+mod poison;
 mod proposals;
 mod reading;
+mod upkeep;
+mod user_memory;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -11,15 +11,17 @@ use super::{Failure, damaged};
 /// An entry whose revision is missing is a row all the same.
 const ENTRIES: &str = "\
 SELECT e.entry AS id, e.created_at, r.entry, r.revision, r.action, r.content, r.written_at, r.author, r.origin, r.session, r.turn, r.job,
-       r.evidence_session, r.evidence_spans, r.basis, r.integrity, r.reason, r.approved_by
+       r.evidence_session, r.evidence_spans, r.basis, r.integrity, r.reason, r.approved_by, r.holds_until, r.checks,
+       d.failed_check
 FROM entries AS e
 LEFT JOIN revisions AS r USING (team, owner, target, entry, revision)
+LEFT JOIN doubts AS d USING (team, owner, target, entry, revision)
 WHERE e.team = ? AND e.owner = ? AND e.target = ?
 ORDER BY e.created_at, e.entry";
 
 const HISTORY: &str = "\
 SELECT entry, revision, action, content, written_at, author, origin, session, turn, job,
-       evidence_session, evidence_spans, basis, integrity, reason, approved_by
+       evidence_session, evidence_spans, basis, integrity, reason, approved_by, holds_until, checks
 FROM revisions
 WHERE team = ? AND owner = ? AND target = ? AND entry = ?
 ORDER BY revision";
@@ -38,17 +40,23 @@ pub(super) async fn book(connection: &mut SqliteConnection, store: &StoreName) -
     let Some((revision, refusals)) = head else {
         return Ok(Book::default());
     };
+    let entries = entries(connection, store).await?;
+    Ok(Book {
+        revision: u64::try_from(revision).map_err(|_| damaged("book revision", &revision.to_string()))?,
+        refusals: serde_json::from_str(&refusals).unwrap_or_default(),
+        ..entries
+    })
+}
+
+/// The entries of a store in their order, as a book without a head.
+pub(super) async fn entries(connection: &mut SqliteConnection, store: &StoreName) -> Result<Book, Failure> {
     let rows: Vec<SqliteRow> = sqlx::query(ENTRIES)
         .bind(store.team.as_str())
-        .bind(&owner)
+        .bind(store.owner.key())
         .bind(store.target.as_str())
         .fetch_all(connection)
         .await?;
-    let mut book = Book {
-        revision: u64::try_from(revision).map_err(|_| damaged("book revision", &revision.to_string()))?,
-        refusals: serde_json::from_str(&refusals).unwrap_or_default(),
-        ..Book::default()
-    };
+    let mut book = Book::default();
     for row in &rows {
         match EntryRow::from_row(row)
             .map_err(Failure::from)

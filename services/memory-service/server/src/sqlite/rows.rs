@@ -4,7 +4,7 @@
 use sqlx::FromRow;
 use steward_base::names::{EntryId, SessionId, UserId};
 use steward_base::{Integrity, Origin, Timestamp};
-use steward_memory_core::{Action, Basis, Entry, Evidence, Provenance, Revision};
+use steward_memory_core::{Action, Basis, Entry, Evidence, Holds, Provenance, Revision};
 
 use super::{Failure, damaged};
 
@@ -27,12 +27,15 @@ pub(super) struct RevisionRow {
     pub(super) integrity: Option<i64>,
     pub(super) reason: String,
     pub(super) approved_by: Option<String>,
+    pub(super) holds_until: Option<i64>,
+    pub(super) checks: Option<String>,
 }
 
 /// A present entry: its latest revision and when the first one was written.
 #[derive(Debug, FromRow)]
 pub(super) struct EntryRow {
     pub(super) created_at: i64,
+    pub(super) failed_check: Option<String>,
     #[sqlx(flatten)]
     pub(super) latest: RevisionRow,
 }
@@ -48,6 +51,18 @@ impl RevisionRow {
             evidence: self.evidence()?,
             reason: self.reason.clone(),
             approved_by: user(self.approved_by.as_deref())?,
+            holds: self.holds()?,
+        })
+    }
+
+    fn holds(&self) -> Result<Holds, Failure> {
+        let checks = match &self.checks {
+            None => Vec::new(),
+            Some(text) => serde_json::from_str(text).map_err(|_| damaged("checks", text))?,
+        };
+        Ok(Holds {
+            until: self.holds_until.map(Timestamp::from_micros),
+            checks,
         })
     }
 
@@ -97,6 +112,7 @@ impl EntryRow {
             created: Timestamp::from_micros(self.created_at),
             changed: Timestamp::from_micros(latest.written_at),
             provenance: latest.provenance()?,
+            failed_check: self.failed_check,
             content: latest
                 .content
                 .ok_or_else(|| damaged("entry without text", &latest.entry))?,

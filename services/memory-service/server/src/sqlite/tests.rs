@@ -176,6 +176,7 @@ async fn a_proposal_that_cannot_be_read_hides_no_other() {
             user: steward_base::names::UserId::parse("ann").ok(),
             shared: false,
         },
+        at: Timestamp::from_secs(1_000),
         after: None,
         limit: 10,
     };

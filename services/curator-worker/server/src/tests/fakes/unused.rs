@@ -14,6 +14,7 @@ macro_rules! service {
             $($used:ident($used_request:ident) -> $used_response:ident = $answer:expr;)*
         } {
             $($unused:ident($request:ident) -> $response:ident;)*
+            $(=> $watch:ident($watch_request:ident) -> $item:ident as $stream:ident;)*
         }
     ) => {
         #[tonic::async_trait]
@@ -31,6 +32,15 @@ macro_rules! service {
                 _: Request<$package::$request>,
             ) -> Result<Response<$package::$response>, Status> {
                 Err(Status::new(Code::Unimplemented, stringify!($unused)))
+            })*
+
+            $(type $stream = futures::stream::Empty<Result<$package::$item, Status>>;
+
+            async fn $watch(
+                &self,
+                _: Request<$package::$watch_request>,
+            ) -> Result<Response<Self::$stream>, Status> {
+                Err(Status::new(Code::Unimplemented, stringify!($watch)))
             })*
         }
     };
@@ -65,6 +75,18 @@ service! {
         list_proposals(ListProposalsRequest) -> ListProposalsResponse;
         approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
         reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+        diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
+        get_inbox(GetInboxRequest) -> GetInboxResponse;
+        stage_correction(StageCorrectionRequest) -> StageCorrectionResponse;
+        confirm_entry(ConfirmEntryRequest) -> ConfirmEntryResponse;
+        report_checks(ReportChecksRequest) -> ReportChecksResponse;
+        export_entries(ExportEntriesRequest) -> ExportEntriesResponse;
+        import_entries(ImportEntriesRequest) -> ImportEntriesResponse;
+        list_held_entries(ListHeldEntriesRequest) -> ListHeldEntriesResponse;
+        delete_held_entry(DeleteHeldEntryRequest) -> DeleteHeldEntryResponse;
+        erase_user_memory(EraseUserMemoryRequest) -> EraseUserMemoryResponse;
+        => watch_inbox(WatchInboxRequest) -> WatchInboxResponse as WatchInboxStream;
+        => export_user_memory(ExportUserMemoryRequest) -> ExportUserMemoryResponse as ExportUserMemoryStream;
     }
 }
 

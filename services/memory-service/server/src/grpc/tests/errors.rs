@@ -68,6 +68,10 @@ fn every_error() -> Vec<Error> {
             category: "secret".to_owned(),
         }),
         refused(Refusal::EvidenceMissing),
+        refused(Refusal::RejectedBefore {
+            reason: "no".to_owned(),
+        }),
+        refused(Refusal::Private),
         Error::StoreUnavailable { source: source() },
         Error::StorageFull { source: source() },
         Error::DataDamaged {

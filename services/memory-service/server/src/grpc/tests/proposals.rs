@@ -35,6 +35,7 @@ async fn a_members_team_note_waits_for_a_maintainer() {
 
     let approve = pb::ApproveProposalRequest {
         name: proposal.name.clone(),
+        ..Default::default()
     };
     assert_eq!(
         rig.ann().approve_proposal(approve.clone()).await.unwrap_err().reason,
@@ -79,6 +80,7 @@ async fn what_a_review_draws_from_external_text_waits_for_the_person_alone() {
     );
     let approve = pb::ApproveProposalRequest {
         name: proposal.name.clone(),
+        ..Default::default()
     };
     assert_eq!(
         admin.approve_proposal(approve.clone()).await.unwrap_err().kind,
@@ -128,6 +130,7 @@ async fn a_proposal_that_no_longer_fits_stays_pending() {
     max.apply(request(TEAM, "r3", vec![remove("Mondays")])).await.unwrap();
     let approve = pb::ApproveProposalRequest {
         name: proposal.name.clone(),
+        ..Default::default()
     };
     let error = max.approve_proposal(approve).await.unwrap_err();
     assert_eq!((error.kind, error.reason), (ErrorKind::Precondition, "NO_MATCH"));

@@ -149,6 +149,7 @@ async fn what_is_foreign_looks_exactly_like_what_is_missing() {
         let snapshot = pb::GetSnapshotRequest {
             user: "teams/red/users/ann".to_owned(),
             project: String::new(),
+            ..Default::default()
         };
         assert_eq!(
             other.get_snapshot(snapshot).await.unwrap_err().kind,
@@ -190,6 +191,7 @@ async fn the_snapshot_shows_each_owner_and_names_the_revisions_shown() {
     let ask = |project: &str| pb::GetSnapshotRequest {
         user: "teams/red/users/ann".to_owned(),
         project: project.to_owned(),
+        ..Default::default()
     };
     let snapshot = rig.turn("t1").get_snapshot(ask("site")).await.unwrap();
     assert_eq!(
@@ -215,6 +217,7 @@ async fn the_snapshot_shows_each_owner_and_names_the_revisions_shown() {
     let bobs = pb::GetSnapshotRequest {
         user: "teams/red/users/bob".to_owned(),
         project: String::new(),
+        ..Default::default()
     };
     let bobs = rig.user("red", "bob", Role::Member).get_snapshot(bobs).await.unwrap();
     assert_eq!(bobs.text, "## Notes of team red\n- Deploy on Mondays");
