@@ -3,6 +3,7 @@
 
 mod approve;
 mod command;
+pub(crate) mod events;
 mod tools;
 mod turn;
 mod watch;
@@ -16,7 +17,9 @@ use rustyline::error::ReadlineError;
 use steward_proto::agent::v1 as pb;
 
 use crate::connect::{Session, request_id};
-use crate::output::{Output, SIDE, printable, short};
+use crate::output::{NAME, Output, SIDE, printable, short};
+use crate::verbs::models;
+use crate::verbs::sessions::Change;
 use approve::Approval;
 use command::{Command, HELP};
 
@@ -29,7 +32,7 @@ pub struct Arguments {
     /// Say this and end after the answer.
     #[arg(long, short)]
     message: Option<String>,
-    /// Model of a new session; the configured one by default.
+    /// Model of a new session, or from now on the one of `--session`; the configured one by default.
     #[arg(long, default_value = "")]
     model: String,
     /// Project of the team whose notes are read too.
@@ -51,13 +54,13 @@ pub async fn run(arguments: Arguments, session: &Session, output: &mut Output) -
             .with_context(|| format!("no such folder: {}", folder.display()))?,
         None => std::env::current_dir().context("the present folder cannot be read")?,
     };
-    let name = match &arguments.session {
-        Some(given) => session.session_name(given),
+    let begun = match &arguments.session {
+        Some(given) => go_on(&session.session_name(given), &arguments.model, session).await?,
         None => begin(&arguments, &folder, session).await?,
     };
     let mut conversation = turn::Conversation {
         session: session.clone(),
-        name,
+        name: begun.name.clone(),
         approval: Approval::new(std::io::stdin().is_terminal() && !output.is_json()),
         folder,
     };
@@ -66,10 +69,22 @@ pub async fn run(arguments: Arguments, session: &Session, output: &mut Output) -
         return watch::after_turn(&conversation, reviewed, watch::Patience::Brief, output).await;
     }
     if !output.is_json() {
+        let title = if begun.title.is_empty() {
+            String::new()
+        } else {
+            format!(" · {}", begun.title)
+        };
         output.line(&format!(
-            "{SIDE}session {} · /help · Ctrl-D ends{SIDE:#}",
-            short(&conversation.name)
+            "{SIDE}session {} · {}{} · /help · Ctrl-D ends{SIDE:#}",
+            short(&begun.name),
+            printable(&begun.model),
+            printable(&title),
         ));
+    }
+    if !begun.open_turn.is_empty()
+        && let Some(reviewed) = conversation.resume(output).await?
+    {
+        watch::after_turn(&conversation, reviewed, watch::Patience::Short, output).await?;
     }
     talk(&mut conversation, output).await
 }
@@ -86,34 +101,80 @@ async fn talk(conversation: &mut turn::Conversation, output: &mut Output) -> any
         .await
         .context("the prompt failed")?;
         editor = returned;
-        match line {
-            Ok(line) if line.trim().is_empty() => {}
-            Ok(line) if let Some(command) = Command::parse(&line) => match command {
-                Command::Exit => return Ok(()),
-                Command::Help => output.line(HELP),
-                Command::Session => output.line(&format!(
-                    "{}\nsteward chat --session {}",
-                    conversation.name,
-                    short(&conversation.name)
-                )),
-            },
+        let done = match line {
+            Ok(line) if line.trim().is_empty() => Ok(()),
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
-                match conversation.say(&line, output).await {
-                    Ok(reviewed) => {
-                        watch::after_turn(conversation, reviewed, watch::Patience::Short, output).await?;
-                    }
-                    // One failed turn does not end the conversation.
-                    Err(error) => output.failure(&error),
+                match Command::parse(&line) {
+                    Some(Command::Exit) => return Ok(()),
+                    Some(command) => obey(command, conversation, output).await,
+                    None => say(&line, conversation, output).await,
                 }
             }
             Err(ReadlineError::Eof | ReadlineError::Interrupted) => return Ok(()),
             Err(error) => return Err(error).context("the prompt failed"),
+        };
+        // One failed turn does not end the conversation.
+        if let Err(error) = done {
+            output.failure(&error);
         }
     }
 }
 
-async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Session) -> anyhow::Result<String> {
+async fn say(text: &str, conversation: &mut turn::Conversation, output: &mut Output) -> anyhow::Result<()> {
+    let reviewed = conversation.say(text, output).await?;
+    watch::after_turn(conversation, reviewed, watch::Patience::Short, output).await
+}
+
+async fn obey(command: Command, conversation: &turn::Conversation, output: &mut Output) -> anyhow::Result<()> {
+    let change = match command {
+        Command::Exit => return Ok(()),
+        Command::Help => {
+            output.line(HELP);
+            return Ok(());
+        }
+        Command::Session => {
+            let (name, id) = (&conversation.name, short(&conversation.name));
+            output.line(&format!("{NAME}{name}{NAME:#}\nsteward chat --session {id}"));
+            return Ok(());
+        }
+        Command::Models => return models::run(models::Verb::List, &conversation.session, output).await,
+        Command::Model(model) => Change {
+            model: Some(model),
+            ..Change::default()
+        },
+        Command::Title(title) => Change {
+            title: Some(title),
+            ..Change::default()
+        },
+    };
+    let answer = change.make(&conversation.name, &conversation.session).await?;
+    output.answer(&answer, |output, answer| {
+        let session = answer.session.clone().unwrap_or_default();
+        output.aside(&format!(
+            "{} · {}",
+            printable(&session.model),
+            printable(&session.title)
+        ));
+    })
+}
+
+/// The session to go on with, with another model if one is given.
+async fn go_on(name: &str, model: &str, session: &Session) -> anyhow::Result<pb::Session> {
+    let present = if model.is_empty() {
+        let request = pb::GetSessionRequest { name: name.to_owned() };
+        session.client.sessions.get_session(request).await?.session
+    } else {
+        let change = Change {
+            model: Some(model.to_owned()),
+            ..Change::default()
+        };
+        change.make(name, session).await?.session
+    };
+    present.context("the server gave no session")
+}
+
+async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Session) -> anyhow::Result<pb::Session> {
     let client_tools = if arguments.no_tools {
         Vec::new()
     } else {
@@ -146,9 +207,5 @@ async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Sessio
             anyhow::Error::from(error)
         }
     })?;
-    let name = answer
-        .session
-        .map(|session| session.name)
-        .context("the server gave no session")?;
-    Ok(printable(&name))
+    answer.session.context("the server gave no session")
 }

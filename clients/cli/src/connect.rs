@@ -121,6 +121,11 @@ impl Connection {
         self.data_dir.clone().unwrap_or_else(default_data_dir)
     }
 
+    /// An authenticated wire to one address.
+    pub fn wire(&self, endpoint: &str) -> anyhow::Result<Wire> {
+        Ok(Wire::connect(endpoint)?.with_credentials(Credentials::token(&self.token()?)?))
+    }
+
     fn client(&self) -> anyhow::Result<Client> {
         let credentials = Credentials::token(&self.token()?)?;
         // One connection per address, however many packages are there.

@@ -1,5 +1,5 @@
-//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `curator`, `access`,
-//! `health`.
+//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `curator`, `models`,
+//! `access`, `audit`, `health`.
 //!
 //! They are one grammar, `steward NOUN VERB [ARGUMENTS]`, work the same against one process or five, and print tables for
 //! people or, with `--json`, the messages of the contract in protobuf's JSON form, one document per answer. The verbs that
@@ -40,9 +40,15 @@ pub enum Verb {
     /// The ageing of the team's library: run, undo, pause, look.
     #[command(subcommand)]
     Curator(verbs::curator::Verb),
+    /// Which models there are, and what for.
+    #[command(subcommand)]
+    Models(verbs::models::Verb),
     /// Teams, users and tokens.
     #[command(subcommand)]
     Access(verbs::access::Verb),
+    /// Who changed what, and who was refused (admins).
+    #[command(subcommand)]
+    Audit(verbs::audit::Verb),
     /// Ask whether servers are ready; exit code 1 when one is not. Needs no token.
     Health,
 }
@@ -75,11 +81,13 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
             Verb::Recall(verb) => verbs::recall::run(verb, &session, &mut output).await,
             Verb::Reviews(verb) => verbs::reviews::run(verb, &session, &mut output).await,
             Verb::Curator(verb) => verbs::curator::run(verb, &session, &mut output).await,
+            Verb::Models(verb) => verbs::models::run(verb, &session, &mut output).await,
             Verb::Access(verb) => verbs::access::run(verb, &session, &mut output).await,
+            Verb::Audit(verb) => verbs::audit::run(verb, connection, &session, &mut output).await,
             Verb::Health => Ok(()),
         }
     };
-    match done.await {
+    match Box::pin(done).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<Said>() => ExitCode::FAILURE,
         Err(error) => {

@@ -2,23 +2,34 @@
 //! messages of the contract in protobuf's JSON form. Colour only on a terminal; control characters in stored text are
 //! shown, never sent to the terminal.
 
+mod cell;
 mod hints;
+mod page;
+mod text;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{Attribute, ContentArrangement, Table, presets};
 use prost::{Message, Name};
 use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use steward_client::ClientError;
 
+pub use cell::{Cell, Tone};
+pub use page::{ALL, Page, gather};
+pub use text::{counted, first_line, parse_end, parse_time, printable, short, size, span, time, word};
+
 /// Faint text, for what is said on the side.
-pub const SIDE: Style = Style::new().dimmed();
+pub const SIDE: Style = Tone::Side.style();
 /// What needs attention.
-pub const NOTICE: Style = AnsiColor::Yellow.on_default();
+pub const NOTICE: Style = Tone::Notice.style();
 /// Names of things.
-pub const NAME: Style = AnsiColor::Cyan.on_default();
+pub const NAME: Style = Tone::Name.style();
+/// Heads of tables and of parts.
+const HEAD: Style = Style::new().bold();
+/// Places in a diff.
+const PLACE: Style = AnsiColor::Magenta.on_default();
 
 /// Where a verb prints.
 #[derive(Debug)]
@@ -76,6 +87,15 @@ impl Output {
         let _ = writeln!(anstream::stderr().lock(), "{SIDE}{text}{SIDE:#}");
     }
 
+    /// A problem that does not end the verb, on standard error.
+    pub fn warn(&mut self, text: &str) {
+        let _ = writeln!(
+            anstream::stderr().lock(),
+            "{NOTICE}steward:{NOTICE:#} {}",
+            printable(text)
+        );
+    }
+
     /// Why the verb failed, with what can be done about it.
     pub fn failure(&mut self, error: &anyhow::Error) {
         let client = error.chain().find_map(|cause| cause.downcast_ref::<ClientError>());
@@ -129,72 +149,90 @@ impl Output {
     }
 
     /// A table with a head. Says so when there are no rows.
-    pub fn table(&mut self, head: &[&str], rows: Vec<Vec<String>>, empty: &str) {
+    pub fn table<C: Into<Cell>>(&mut self, head: &[&str], rows: Vec<Vec<C>>, empty: &str) {
         if rows.is_empty() {
             self.line(empty);
             return;
         }
-        let mut table = Table::new();
-        table
-            .load_preset(presets::NOTHING)
-            .set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(head.iter().map(|title| title.to_uppercase()));
-        for row in rows {
-            table.add_row(row.iter().map(|cell| printable(cell)));
+        let mut table = plain_table();
+        if head.iter().any(|title| !title.is_empty()) {
+            let title = |title: &&str| comfy_table::Cell::new(title.to_uppercase()).add_attribute(Attribute::Bold);
+            table.set_header(head.iter().map(title));
         }
+        for row in rows {
+            table.add_row(row.into_iter().map(|cell| {
+                let cell: Cell = cell.into();
+                cell.drawn(&printable(&cell.text))
+            }));
+        }
+        self.drawn(&table);
+    }
+
+    /// One thing, property by property; those without a value are left out.
+    pub fn record(&mut self, properties: Vec<(&str, Cell)>) {
+        let mut table = plain_table();
+        for (property, value) in properties.into_iter().filter(|(_, value)| !value.text.is_empty()) {
+            let name = Cell::side(property);
+            table.add_row([name.drawn(&name.text), value.drawn(&printable(&value.text))]);
+        }
+        if table.row_count() > 0 {
+            self.drawn(&table);
+        }
+    }
+
+    /// The title of a part of an answer.
+    pub fn head(&mut self, title: &str) {
+        self.line(&format!("{HEAD}{}{HEAD:#}", printable(title)));
+    }
+
+    /// Says that a list has more than it shows.
+    pub fn more(&mut self, page: &impl Page) {
+        if !page.next().is_empty() {
+            self.aside("there are more; a higher --limit shows them");
+        }
+    }
+
+    /// A unified diff.
+    pub fn diff(&mut self, diff: &str) {
+        self.diff_lines(diff.trim_end_matches('\n').split('\n'));
+    }
+
+    /// Lines of a diff, each with its sign.
+    pub fn diff_lines<L: AsRef<str>>(&mut self, lines: impl Iterator<Item = L>) {
+        for line in lines {
+            let line = printable(line.as_ref());
+            let style = match line.as_bytes() {
+                [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => HEAD,
+                [b'+', ..] => Tone::Good.style(),
+                [b'-', ..] => Tone::Bad.style(),
+                [b'@', b'@', ..] => PLACE,
+                _ => Style::new(),
+            };
+            self.line(&format!("{style}{line}{style:#}"));
+        }
+    }
+
+    fn drawn(&mut self, table: &Table) {
         let text = table.to_string();
         let trimmed: Vec<_> = text.lines().map(str::trim_end).collect();
         self.line(&trimmed.join("\n"));
     }
 }
 
-/// Text that cannot steer a terminal: control characters other than line feed and tab are shown as their symbols.
-pub fn printable(text: &str) -> String {
-    text.chars()
-        .map(|letter| match letter {
-            '\n' | '\t' => letter,
-            '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}'),
-            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            _ => letter,
-        })
-        .collect()
+/// Without lines; as wide as the terminal, or as it needs where there is none. Styles are taken out again by the writer
+/// where they are not wanted.
+fn plain_table() -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .enforce_styling()
+        .style_text_only();
+    table
 }
 
-/// First line of a text, cut to `width` characters.
-pub fn first_line(text: &str, width: usize) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    let cut: String = line.chars().take(width.saturating_sub(1)).collect();
-    format!("{cut}…")
-}
-
-/// A point in time for people, UTC.
-pub fn time(at: Option<&prost_types::Timestamp>) -> String {
-    at.map_or_else(String::new, |at| {
-        steward_base::Timestamp::from_parts(at.seconds, at.nanos)
-            .to_string()
-            .replace('T', " ")
-            .replace('Z', "")
-    })
-}
-
-/// The last segment of a resource name.
-pub fn short(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
-}
-
-/// Word of an enum value for people: `SKILL_STATE_ACTIVE` → `active`.
-pub fn word(value: &str, prefix: &str) -> String {
-    value
-        .strip_prefix(prefix)
-        .unwrap_or(value)
-        .to_lowercase()
-        .replace('_', " ")
-}
-
-fn json_of<M: Message + Name>(message: &M) -> anyhow::Result<serde_json::Value> {
+/// A message of the contract in protobuf's JSON form.
+pub fn json_of<M: Message + Name>(message: &M) -> anyhow::Result<serde_json::Value> {
     static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     let pool = POOL
         .get_or_init(|| DescriptorPool::decode(steward_proto::FILE_DESCRIPTOR_SET).ok())
@@ -236,11 +274,6 @@ mod tests {
     }
 
     #[test]
-    fn stored_text_cannot_steer_the_terminal() {
-        assert_eq!(printable("a\u{1b}[31mb\u{202e}c\r\n"), "a␛[31mb\u{fffd}c␍\n");
-    }
-
-    #[test]
     fn a_refusal_names_the_verb_that_comes_next() {
         let refused = |code, reason: &str, domain: &str| {
             let details = tonic_types::ErrorDetails::with_error_info(reason, domain, []);
@@ -256,11 +289,5 @@ mod tests {
             None
         );
         assert_eq!(refused(tonic::Code::Internal, "INTERNAL", "skill.steward.dev"), None);
-    }
-
-    #[test]
-    fn long_lines_are_cut_by_characters() {
-        assert_eq!(first_line("岛岛岛岛", 3), "岛岛…");
-        assert_eq!(first_line("abc\ndef", 3), "abc");
     }
 }

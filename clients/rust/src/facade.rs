@@ -105,6 +105,13 @@ facade! {
 }
 
 facade! {
+    /// `steward.access.v1.AuditService`: who changed what and who was refused, in one process.
+    AuditClient = access::audit_service_client::AuditServiceClient {
+        list_audit_events(ListAuditEventsRequest) -> ListAuditEventsResponse;
+    }
+}
+
+facade! {
     /// `steward.access.v1.RevocationService`, which every server has.
     RevocationClient = access::revocation_service_client::RevocationServiceClient {
         apply_revocations(ApplyRevocationsRequest) -> ApplyRevocationsResponse;
@@ -194,11 +201,6 @@ facade! {
         list_entries(ListEntriesRequest) -> ListEntriesResponse;
         get_entry(GetEntryRequest) -> GetEntryResponse;
         list_entry_revisions(ListEntryRevisionsRequest) -> ListEntryRevisionsResponse;
-        revert_entry(RevertEntryRequest) -> RevertEntryResponse;
-        get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;
-        list_proposals(ListProposalsRequest) -> ListProposalsResponse;
-        approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
-        reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
         diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
         revert_entry(RevertEntryRequest) -> RevertEntryResponse;
         get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;

@@ -25,7 +25,7 @@ mod wire;
 pub use credentials::{Credentials, TokenSyntax};
 pub use error::{BoxError, ClientError, ErrorDetails, ErrorOrigin};
 pub use facade::{
-    AccessClient, AgentClient, Client, CuratorClient, DEFAULT_TIMEOUT, ExchangeClient, LibraryClient,
+    AccessClient, AgentClient, AuditClient, Client, CuratorClient, DEFAULT_TIMEOUT, ExchangeClient, LibraryClient,
     MAX_MESSAGE_BYTES, MemoryClient, ModelClient, RecallClient, ResponseStream, ReviewClient, RevocationClient,
     SessionClient, SessionStoreClient, SkillClient,
 };

@@ -25,6 +25,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("curator-worker", "tests/ runs each service as a process"),
     ("init", "tests/ makes the split installations with it"),
     ("reviews watch", "has no end"),
+    ("sessions steer", "tests/ steers a turn that runs"),
 ];
 
 /// Runs verbs, and remembers which.
@@ -94,8 +95,10 @@ async fn every_verb_answers_with_json() {
     conversations(&mut walk).await;
     memory(&mut walk).await;
     skills(&mut walk).await;
+    skills_as_files(&mut walk).await;
     curator(&mut walk).await;
     access(&mut walk).await;
+    audit(&mut walk).await;
     machine(&mut walk).await;
     let elsewhere: BTreeSet<_> = ELSEWHERE.iter().map(|(verb, _)| (*verb).to_owned()).collect();
     let missing: Vec<_> = steward::command::verbs()
@@ -126,12 +129,24 @@ async fn conversations(walk: &mut Walk) {
         chat.stdout
     );
 
+    let turn = events[0]["turn"].as_str().unwrap();
+
     let sessions = walk.ok(&["sessions", "list"]).await;
     let session = name(&sessions["sessions"][0]);
     let id = session.rsplit('/').next().unwrap().to_owned();
     assert_eq!(name(&walk.ok(&["sessions", "show", &id]).await["session"]), session);
     let messages = walk.ok(&["sessions", "messages", &id]).await;
     assert_eq!(messages["messages"].as_array().unwrap().len(), 2);
+    let named = ["sessions", "update", &id, "--title", "Harbour", "--model", "scripted"];
+    assert_eq!(walk.ok(&named).await["session"]["title"], "Harbour");
+    walk.refused("MODEL_UNKNOWN", &["sessions", "update", &id, "--model", "none"])
+        .await;
+    walk.saw(&["sessions", "watch"]);
+    let watched = ["sessions", "watch", &id, "--turn", turn, "--json"];
+    let watched = walk.installation.run(&watched).await;
+    assert_eq!(watched.code, Some(0), "{}", watched.stderr);
+    assert!(watched.stdout.contains("\"completed\":{"), "{}", watched.stdout);
+    assert_eq!(walk.ok(&["models", "list"]).await["models"][0], "scripted");
     walk.ok(&["sessions", "pending"]).await;
     assert_eq!(walk.ok(&["sessions", "stop", &id]).await["turn"], "");
     walk.refused("SESSION_NOT_FOUND", &["sessions", "show", "nowhere"])
@@ -156,32 +171,73 @@ async fn conversations(walk: &mut Walk) {
 async fn memory(walk: &mut Walk) {
     walk.ok(&["memory", "add", "the cat is called Miso"]).await;
     let entry = name(&walk.ok(&["memory", "list"]).await["entries"][0]);
+    let id = entry.rsplit('/').next().unwrap();
     walk.ok(&["memory", "replace", "Miso", "the cat is called Tofu"]).await;
-    let history = walk.ok(&["memory", "history", &entry]).await;
+    let history = walk.ok(&["memory", "history", id]).await;
     assert_eq!(history["revisions"].as_array().unwrap().len(), 2);
-    walk.ok(&["memory", "revert", &entry, "1"]).await;
+    let diff = walk.ok(&["memory", "diff", id, "--from", "1"]).await;
+    assert_eq!(diff["lines"].as_array().unwrap().len(), 2);
+    walk.ok(&["memory", "revert", id, "1"]).await;
+    let shown = walk.ok(&["memory", "show", &entry]).await;
+    assert_eq!(shown["entry"]["content"], "the cat is called Miso");
+    let confirmed = [
+        "memory",
+        "confirm",
+        id,
+        "--until",
+        "30d",
+        "--while",
+        "exists:Cargo.toml",
+    ];
+    let confirmed = walk.ok(&confirmed).await;
+    assert_eq!(
+        confirmed["entry"]["provenance"]["holds"]["checks"][0],
+        "exists:Cargo.toml"
+    );
+    let folder = walk.installation.join("memory");
+    write(&folder, "Cargo.toml", b"[package]");
+    walk.ok(&["memory", "check", "--dir", folder.to_str().unwrap()]).await;
     let exported = walk.ok(&["memory", "export"]).await;
-    assert_eq!(exported["entries"][0], "the cat is called Miso");
-    let file = write(
-        &walk.installation.join("memory"),
-        "notes.txt",
-        "one\n§\ntwo\n".as_bytes(),
-    );
+    assert_eq!(exported["entries"], 1);
+    let file = write(&folder, "notes.txt", "one\n§\ntwo\n".as_bytes());
     let imported = walk.ok(&["memory", "import", &file]).await;
-    assert_eq!(imported["entries"][1]["outcome"], "added");
-    assert!(
-        walk.ok(&["memory", "snapshot"]).await["text"]
-            .as_str()
-            .unwrap()
-            .contains("Miso")
-    );
+    assert_eq!(imported["results"][1]["change"]["kind"], "KIND_ADDED");
+    let snapshot = walk.ok(&["memory", "snapshot"]).await;
+    assert!(snapshot["text"].as_str().unwrap().contains("Miso"));
     walk.ok(&["memory", "remove", "Miso"]).await;
-    walk.ok(&["memory", "proposals"]).await;
+    inbox(walk).await;
+    held(walk).await;
+    walk.saw(&["memory", "erase"]);
+    let kept = walk.installation.run(&["memory", "erase", "--json"]).await;
+    assert_eq!(kept.code, Some(1), "nothing is erased unasked");
+    assert_eq!(walk.ok(&["memory", "erase", "--yes"]).await["foundAfter"], 0);
+}
+
+async fn inbox(walk: &mut Walk) {
+    walk.ok(&["memory", "inbox", "list"]).await;
+    assert_eq!(
+        walk.ok(&["memory", "inbox", "watch", "--once"]).await["inbox"]["pendingProposals"],
+        0
+    );
     let nothing = "0190f3b6a4c07d5e8f00112233445566";
-    walk.refused("PROPOSAL_NOT_FOUND", &["memory", "approve", nothing])
+    walk.refused("PROPOSAL_NOT_FOUND", &["memory", "inbox", "approve", nothing])
         .await;
-    walk.refused("PROPOSAL_NOT_FOUND", &["memory", "reject", nothing, "no"])
+    walk.refused("PROPOSAL_NOT_FOUND", &["memory", "inbox", "reject", nothing, "no"])
         .await;
+    walk.refused("CLIENT", &["memory", "inbox", "show", nothing]).await;
+}
+
+async fn held(walk: &mut Walk) {
+    let folder = walk.installation.join("memory");
+    let file = write(&folder, "bytes.txt", &[b'a', 0xff, b'b']);
+    let imported = walk.ok(&["memory", "import", &file]).await;
+    let held = name(&imported["results"][0]["held"]);
+    walk.ok(&["memory", "held", "list"]).await;
+    let saved = folder.join("saved.bin");
+    walk.ok(&["memory", "held", "save", &held, saved.to_str().unwrap()])
+        .await;
+    assert_eq!(std::fs::read(saved).unwrap(), [b'a', 0xff, b'b']);
+    walk.ok(&["memory", "held", "delete", &held]).await;
 }
 
 async fn skills(walk: &mut Walk) {
@@ -194,42 +250,63 @@ async fn skills(walk: &mut Walk) {
     let first = created["skill"]["revision"].as_str().unwrap().to_owned();
     let second = write(&folder, "second.md", skill("nightly", "Back it up twice.").as_bytes());
     walk.ok(&["skills", "edit", "nightly", "--file", &second]).await;
-    walk.ok(&["skills", "patch", "nightly", "twice", "thrice"]).await;
-    walk.ok(&[
+    walk.ok(&["skills", "patch", "nightly", "twice", "thrice", "--reason", "once more"])
+        .await;
+    let notes = [
         "skills",
         "write-file",
         "nightly",
         "references/notes.md",
         "--file",
         &file,
-    ])
-    .await;
+    ];
+    walk.ok(&notes).await;
     let view = walk.ok(&["skills", "view", "ops/nightly"]).await;
     assert_eq!(view["files"].as_array().unwrap().len(), 2);
     walk.ok(&["skills", "remove-file", "nightly", "references/notes.md"])
         .await;
     walk.ok(&["skills", "list"]).await;
-    assert!(
-        walk.ok(&["skills", "index"]).await["text"]
-            .as_str()
-            .unwrap()
-            .contains("nightly")
-    );
-    walk.ok(&["skills", "history", &full]).await;
-    walk.ok(&["skills", "diff", &full, "--from", &first]).await;
-    walk.ok(&["skills", "restore-revision", &full, &first]).await;
-    walk.ok(&["skills", "pin", &full]).await;
+    assert_eq!(name(&walk.ok(&["skills", "show", "ops/nightly"]).await["skill"]), full);
+    let index = walk.ok(&["skills", "index"]).await;
+    assert!(index["text"].as_str().unwrap().contains("nightly"));
+    walk.ok(&["skills", "history", "nightly"]).await;
+    walk.ok(&["skills", "diff", &full, "--from", &first[..12]]).await;
+    let blame = walk.ok(&["skills", "blame", "nightly"]).await;
+    assert!(!blame["lines"].as_array().unwrap().is_empty());
+    walk.ok(&["skills", "restore-revision", &full, &first[..12]]).await;
+    walk.ok(&["skills", "hide", "nightly"]).await;
+    walk.ok(&["skills", "unhide", "nightly"]).await;
+    walk.ok(&["skills", "pin", "nightly"]).await;
     walk.refused("PINNED", &["skills", "delete", "nightly"]).await;
     walk.ok(&["skills", "unpin", &full]).await;
-    let archived = name(&walk.ok(&["skills", "archive", &full]).await["skill"]);
+    let archived = name(&walk.ok(&["skills", "archive", "ops/nightly"]).await["skill"]);
     let restored = name(&walk.ok(&["skills", "restore", &archived]).await["skill"]);
     let archived = name(&walk.ok(&["skills", "archive", &restored]).await["skill"]);
-    walk.ok(&["skills", "purge", &archived]).await;
-    write(&folder, "more/a/SKILL.md", skill("a", "Text.").as_bytes());
+    walk.refused("CLIENT", &["skills", "purge", &archived]).await;
+    walk.ok(&["skills", "purge", &archived, "--yes"]).await;
+    walk.refused("CLIENT", &["skills", "show", "nightly"]).await;
+}
+
+async fn skills_as_files(walk: &mut Walk) {
+    let folder = walk.installation.join("skill");
+    let one = folder.join("more/a");
+    write(&one, "SKILL.md", skill("a", "Text.").as_bytes());
+    write(&one, "assets/a.bin", &[0xff, 0, 1]);
+    let checked = walk.ok(&["skills", "check", one.to_str().unwrap()]).await;
+    assert_eq!(checked["report"]["conforms"], true, "{checked}");
     let imported = walk
         .ok(&["skills", "import", folder.join("more").to_str().unwrap()])
         .await;
     assert_eq!(imported["skills"][0]["outcome"], "created");
+    let out = walk.installation.join("out");
+    let exported = walk
+        .ok(&["skills", "export", "a", "--dir", out.to_str().unwrap()])
+        .await;
+    assert_eq!(exported["folder"], "a");
+    for path in ["SKILL.md", "assets/a.bin"] {
+        let (before, after) = (std::fs::read(one.join(path)), std::fs::read(out.join("a").join(path)));
+        assert_eq!(before.unwrap(), after.unwrap(), "{path}");
+    }
 }
 
 async fn curator(walk: &mut Walk) {
@@ -241,6 +318,17 @@ async fn curator(walk: &mut Walk) {
     walk.ok(&["curator", "report", &run]).await;
     let run = name(&walk.ok(&["curator", "run"]).await["run"]);
     walk.ok(&["curator", "rollback", &run, "--no-wait"]).await;
+    walk.ok(&["skills", "snapshots"]).await;
+    walk.refused(
+        "SNAPSHOT_NOT_FOUND",
+        &[
+            "skills",
+            "restore-snapshot",
+            "0190f3b6a4c07d5e8f00112233445566",
+            "--yes",
+        ],
+    )
+    .await;
 }
 
 async fn access(walk: &mut Walk) {
@@ -254,6 +342,22 @@ async fn access(walk: &mut Walk) {
     assert!(token["credential"].as_str().unwrap().split('.').count() == 3);
     walk.ok(&["access", "tokens", "--user", "bob"]).await;
     walk.ok(&["access", "revoke-token", &name(&token["token"])]).await;
+}
+
+async fn audit(walk: &mut Walk) {
+    let listed = walk
+        .ok(&["audit", "list", "--method", "steward.access.v1", "--since", "1h"])
+        .await;
+    let methods: Vec<_> = listed["auditEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["method"].as_str().unwrap())
+        .collect();
+    assert!(
+        methods.contains(&"steward.access.v1.AccessService/CreateUser"),
+        "{methods:?}"
+    );
 }
 
 async fn machine(walk: &mut Walk) {
@@ -344,22 +448,18 @@ async fn memory_goes_out_and_comes_in_again_entry_by_entry() {
     let text = "tabs, not spaces\n§\n\n§\nsteps:\n\\§\ntag last\n§\ntabs, not spaces\n";
     let file = write(&folder, "notes.txt", text.as_bytes());
     let dry = installation.json(&["memory", "import", &file, "--dry-run"]).await;
-    assert_eq!(dry["entries"].as_array().unwrap().len(), 3);
-    assert_eq!(
-        installation.json(&["memory", "export"]).await["entries"]
-            .as_array()
-            .unwrap()
-            .len(),
-        0
-    );
+    assert_eq!(dry["results"].as_array().unwrap().len(), 3);
+    assert_eq!(installation.json(&["memory", "export"]).await["entries"], 0);
+    let kinds = |document: &Value| -> Vec<String> {
+        let results = document["results"].as_array().unwrap().iter();
+        let kind = |result: &Value| match result["refusedReason"].as_str() {
+            None | Some("") => result["change"]["kind"].as_str().unwrap().to_owned(),
+            Some(reason) => reason.to_owned(),
+        };
+        results.map(kind).collect()
+    };
     let imported = installation.json(&["memory", "import", &file]).await;
-    let outcomes: Vec<_> = imported["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["outcome"].clone())
-        .collect();
-    assert_eq!(outcomes, ["added", "added", "unchanged"]);
+    assert_eq!(kinds(&imported), ["KIND_ADDED", "KIND_ADDED", "KIND_UNCHANGED"]);
     let out = folder.join("out.txt");
     let exported = installation
         .run(&["memory", "export", "--file", out.to_str().unwrap()])
@@ -378,13 +478,7 @@ async fn memory_goes_out_and_comes_in_again_entry_by_entry() {
     let file = write(&folder, "long.txt", long.as_bytes());
     let answer = installation.run(&["memory", "import", &file, "--json"]).await;
     assert_eq!(answer.code, Some(1));
-    let outcomes: Vec<_> = answer.json()["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["outcome"].clone())
-        .collect();
-    assert_eq!(outcomes, ["added", "failed", "added"]);
+    assert_eq!(kinds(&answer.json()), ["KIND_ADDED", "BUDGET_EXCEEDED", "KIND_ADDED"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,7 +67,7 @@ async fn end_of_review(
     let watch = pb::WatchReviewsRequest {
         parent: conversation.session.user.clone(),
         session: conversation.name.clone(),
-        cursor: String::new(),
+        ..pb::WatchReviewsRequest::default()
     };
     // Watching begins before the list is read, so that an end between the two is not missed.
     let mut stream = reviews.watch_reviews(watch).await?;

@@ -16,6 +16,7 @@ pub(super) fn hint(error: &ClientError) -> Option<&'static str> {
         "MESSAGE_NOT_FOUND" => "`steward recall read` shows which messages the session has",
         "REVIEW_NOT_FOUND" => "`steward reviews list` shows the reviews",
         "REVIEW_NOT_RETRYABLE" | "REVIEW_ENDED" => "`steward reviews show` says how it ended",
+        "MODEL_UNKNOWN" => "`steward models list` shows the models that there are",
         "MODEL_NOT_CONFIGURED" => "set agent.model.base_url and agent.model.name for the server",
         "MODEL_UNAVAILABLE" | "MODEL_ANSWER_INVALID" => "`steward doctor --model` asks the model's server",
         "MODEL_REFUSED" => "look at agent.model.api_key and agent.model.name with `steward config dump`",
@@ -30,7 +31,7 @@ pub(super) fn hint(error: &ClientError) -> Option<&'static str> {
             "`steward memory list` shows the entries with their names"
         }
         "BUDGET_EXCEEDED" => "remove or shorten an entry first; `steward memory list` shows them",
-        "PROPOSAL_NOT_FOUND" | "PROPOSAL_DECIDED" => "`steward memory proposals` lists those that wait",
+        "PROPOSAL_NOT_FOUND" | "PROPOSAL_DECIDED" => "`steward memory inbox list` shows those that wait",
         "USER_NOT_FOUND" => "`steward access users` lists the users of your team",
         "TOKEN_NOT_FOUND" => "`steward access tokens` lists the tokens with their names",
         "CREDENTIAL_MISSING" | "CREDENTIAL_INVALID" => {

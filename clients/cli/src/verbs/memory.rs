@@ -1,6 +1,11 @@
-//! `steward memory`: list, add, replace, remove, history, revert, snapshot, proposals, approve, reject,
-//! import, export.
+//! `steward memory`: what Steward remembers: look at it, change it, take it out, bring it in, erase it, decide on proposals.
 
+mod change;
+mod checks;
+mod erase;
+mod held;
+mod inbox;
+mod show;
 mod transfer;
 
 use std::path::PathBuf;
@@ -10,7 +15,7 @@ use steward_proto::memory::v1 as pb;
 use steward_proto::memory::v1::operation::Action;
 
 use crate::connect::{Session, request_id};
-use crate::output::{NOTICE, Output, first_line, printable, short, time, word};
+use crate::output::{ALL, Output, gather};
 
 /// Which store.
 #[derive(Debug, Clone, Args)]
@@ -49,6 +54,30 @@ impl Store {
             None => format!("{}/memory/{target}", session.user),
         }
     }
+
+    /// Full name of something in the store given as an id or a full name.
+    fn child(&self, collection: &str, given: &str, session: &Session) -> String {
+        if given.contains('/') {
+            given.to_owned()
+        } else {
+            format!("{}/{collection}/{given}", self.name(session))
+        }
+    }
+}
+
+/// An entry of a store.
+#[derive(Debug, Clone, Args)]
+pub struct Entry {
+    /// Id, as `list` shows it, or full name.
+    entry: String,
+    #[command(flatten)]
+    store: Store,
+}
+
+impl Entry {
+    fn name(&self, session: &Session) -> String {
+        self.store.child("entries", &self.entry, session)
+    }
 }
 
 /// Verbs of `steward memory`.
@@ -59,10 +88,14 @@ pub enum Verb {
         #[command(flatten)]
         store: Store,
     },
+    /// Show an entry with where it came from.
+    Show(Entry),
     /// Add an entry.
     Add {
         /// The text.
         content: String,
+        #[command(flatten)]
+        holds: change::Holds,
         #[command(flatten)]
         store: Store,
     },
@@ -73,6 +106,8 @@ pub enum Verb {
         /// The new entry.
         content: String,
         #[command(flatten)]
+        holds: change::Holds,
+        #[command(flatten)]
         store: Store,
     },
     /// Remove the entry that contains a text.
@@ -82,15 +117,38 @@ pub enum Verb {
         #[command(flatten)]
         store: Store,
     },
+    /// Say that an entry still holds, and for how long from now on.
+    Confirm {
+        #[command(flatten)]
+        entry: Entry,
+        #[command(flatten)]
+        holds: change::Holds,
+    },
+    /// Run the checks that entries of a store name, in a folder, and report what no longer holds.
+    Check {
+        /// The folder; the present one by default.
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<PathBuf>,
+        #[command(flatten)]
+        store: Store,
+    },
     /// Show how an entry came to be.
-    History {
-        /// Full name of the entry, as `list` shows it.
-        entry: String,
+    History(Entry),
+    /// Show what changed between two revisions of an entry.
+    Diff {
+        #[command(flatten)]
+        entry: Entry,
+        /// Number of the earlier revision; 0 for nothing.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// Number of the later revision; 0 for the latest.
+        #[arg(long, default_value_t = 0)]
+        to: u64,
     },
     /// Make an earlier revision the present one again.
     Revert {
-        /// Full name of the entry.
-        entry: String,
+        #[command(flatten)]
+        entry: Entry,
         /// Number of the revision.
         revision: u64,
     },
@@ -100,38 +158,26 @@ pub enum Verb {
         #[arg(long, default_value = "")]
         project: String,
     },
-    /// List writes that wait for a decision.
-    Proposals,
-    /// Apply a proposal.
-    Approve {
-        /// Id or full name.
-        proposal: String,
-    },
-    /// Refuse a proposal.
-    Reject {
-        /// Id or full name.
-        proposal: String,
-        /// Why.
-        reason: String,
-    },
-    /// Add the entries of a text file, with a line `§` between two entries.
+    /// Writes that wait for a decision.
+    #[command(subcommand)]
+    Inbox(inbox::Verb),
+    /// Print the entries of a store, with a line `§` between two; or all that is held on you.
+    Export(transfer::Export),
+    /// Add the entries of a text file, with a line `§` between two.
     Import {
         /// The file; `-` for standard input.
         file: PathBuf,
-        /// Say what is in the file; send nothing.
+        /// Say what would become of each entry; keep nothing.
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
         store: Store,
     },
-    /// Print the entries of a store, with a line `§` between two entries.
-    Export {
-        /// Write to this new file instead.
-        #[arg(long)]
-        file: Option<PathBuf>,
-        #[command(flatten)]
-        store: Store,
-    },
+    /// What an import kept although it is no text.
+    #[command(subcommand)]
+    Held(held::Verb),
+    /// Erase for good all that memory holds on you, history included.
+    Erase(erase::Arguments),
 }
 
 /// Runs a verb.
@@ -139,45 +185,80 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
     let memory = &session.client.memory;
     match verb {
         Verb::List { store } => list(&store.name(session), session, output).await,
-        Verb::Add { content, store } => {
-            apply(
-                Action::Add(pb::AddEntry { content }),
-                store.name(session),
-                session,
-                output,
-            )
-            .await
+        Verb::Show(entry) => {
+            let request = pb::GetEntryRequest {
+                name: entry.name(session),
+            };
+            output.answer(&memory.get_entry(request).await?, |output, answer| {
+                if let Some(entry) = &answer.entry {
+                    show::entry(output, entry);
+                }
+            })
         }
-        Verb::Replace { old, content, store } => {
+        Verb::Add { content, holds, store } => {
+            let action = Action::Add(pb::AddEntry { content });
+            change::apply(action, Some(&holds), store.name(session), session, output).await
+        }
+        Verb::Replace {
+            old,
+            content,
+            holds,
+            store,
+        } => {
             let action = Action::Replace(pb::ReplaceEntry { old_text: old, content });
-            apply(action, store.name(session), session, output).await
+            change::apply(action, Some(&holds), store.name(session), session, output).await
         }
         Verb::Remove { old, store } => {
-            apply(
-                Action::Remove(pb::RemoveEntry { old_text: old }),
-                store.name(session),
-                session,
-                output,
-            )
-            .await
+            let action = Action::Remove(pb::RemoveEntry { old_text: old });
+            change::apply(action, None, store.name(session), session, output).await
         }
-        Verb::History { entry } => {
-            let request = pb::ListEntryRevisionsRequest {
-                parent: entry,
-                page_size: 200,
-                page_token: String::new(),
+        Verb::Confirm { entry, holds } => change::confirm(entry.name(session), &holds, session, output).await,
+        Verb::Check { dir, store } => checks::run(store.name(session), dir, session, output).await,
+        Verb::Inbox(verb) => inbox::run(verb, session, output).await,
+        Verb::Import { file, dry_run, store } => {
+            transfer::import(store.name(session), &file, dry_run, session, output).await
+        }
+        Verb::Export(arguments) => transfer::export(arguments, session, output).await,
+        Verb::Held(verb) => held::run(verb, session, output).await,
+        Verb::Erase(arguments) => erase::run(arguments, session, output).await,
+        verb => past(verb, session, output).await,
+    }
+}
+
+/// The verbs on revisions, and on what is shown of the present ones.
+async fn past(verb: Verb, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let memory = &session.client.memory;
+    match verb {
+        Verb::History(entry) => {
+            let answer = gather(ALL, |page_size, page_token| {
+                memory.list_entry_revisions(pb::ListEntryRevisionsRequest {
+                    parent: entry.name(session),
+                    page_size,
+                    page_token,
+                })
+            });
+            output.answer(&answer.await?, show::history)
+        }
+        Verb::Diff { entry, from, to } => {
+            let request = pb::DiffRevisionsRequest {
+                name: entry.name(session),
+                from_revision: from,
+                to_revision: to,
             };
-            output.answer(&memory.list_entry_revisions(request).await?, show_history)
+            output.answer(&memory.diff_revisions(request).await?, show::diff)
         }
         Verb::Revert { entry, revision } => {
             let request = pb::RevertEntryRequest {
-                name: entry,
+                name: entry.name(session),
                 revision,
                 etag: String::new(),
                 request_id: request_id(),
             };
-            output.answer(&memory.revert_entry(request).await?, |output, _| {
+            output.answer(&memory.revert_entry(request).await?, |output, answer| {
                 output.line("Reverted.");
+                if let Some(entry) = &answer.entry {
+                    show::entry(output, entry);
+                }
             })
         }
         Verb::Snapshot { project } => {
@@ -186,158 +267,19 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 project,
                 ..pb::GetSnapshotRequest::default()
             };
-            output.answer(&memory.get_snapshot(request).await?, |output, answer| {
-                output.line(if answer.text.is_empty() {
-                    "Nothing is remembered yet."
-                } else {
-                    answer.text.trim_end()
-                });
-            })
+            output.answer(&memory.get_snapshot(request).await?, show::snapshot)
         }
-        Verb::Proposals => {
-            let request = pb::ListProposalsRequest {
-                parent: session.team.clone(),
-                ..pb::ListProposalsRequest::default()
-            };
-            output.answer(&memory.list_proposals(request).await?, show_proposals)
-        }
-        Verb::Approve { proposal } => {
-            let request = pb::ApproveProposalRequest {
-                name: session.child("memoryProposals", &proposal),
-                operations: Vec::new(),
-            };
-            output.answer(&memory.approve_proposal(request).await?, |output, _| {
-                output.line("Applied.");
-            })
-        }
-        Verb::Import { file, dry_run, store } => {
-            transfer::import(store.name(session), &file, dry_run, session, output).await
-        }
-        Verb::Export { file, store } => transfer::export(store.name(session), file.as_deref(), session, output).await,
-        Verb::Reject { proposal, reason } => {
-            let request = pb::RejectProposalRequest {
-                name: session.child("memoryProposals", &proposal),
-                reason,
-            };
-            output.answer(&memory.reject_proposal(request).await?, |output, _| {
-                output.line("Rejected.");
-            })
-        }
+        _ => Ok(()),
     }
 }
 
 async fn list(store: &str, session: &Session, output: &mut Output) -> anyhow::Result<()> {
-    let request = pb::ListEntriesRequest {
-        parent: store.to_owned(),
-        page_size: 500,
-        page_token: String::new(),
-    };
-    output.answer(&session.client.memory.list_entries(request).await?, |output, answer| {
-        let rows = answer
-            .entries
-            .iter()
-            .map(|entry| {
-                let text = if entry.blocked_category.is_empty() {
-                    entry.content.clone()
-                } else {
-                    format!(
-                        "{NOTICE}[blocked: {}]{NOTICE:#} {}",
-                        entry.blocked_category, entry.content
-                    )
-                };
-                vec![
-                    text,
-                    entry.revision.to_string(),
-                    time(entry.update_time.as_ref()),
-                    entry.name.clone(),
-                ]
-            })
-            .collect();
-        output.table(
-            &["entry", "rev", "changed", "name"],
-            rows,
-            "Nothing is remembered here yet.",
-        );
-        let budget = answer.budget.unwrap_or_default();
-        output.aside(&format!("{} of {} characters used", budget.used, budget.limit));
-    })
-}
-
-async fn apply(action: Action, store: String, session: &Session, output: &mut Output) -> anyhow::Result<()> {
-    let request = pb::ApplyRequest {
-        store,
-        operations: vec![pb::Operation { action: Some(action) }],
-        request_id: request_id(),
-        ..pb::ApplyRequest::default()
-    };
-    output.answer(&session.client.memory.apply(request).await?, |output, answer| {
-        if let Some(proposal) = &answer.proposal {
-            output.line(&format!("Proposed as {}; a maintainer decides.", short(&proposal.name)));
-        }
-        for change in &answer.changes {
-            output.line(&match change.kind() {
-                pb::change::Kind::Added => format!("Added {}.", change.entry),
-                pb::change::Kind::Unchanged => "It is there already; nothing changed.".to_owned(),
-                pb::change::Kind::Replaced => format!("Replaced; it said: {}", printable(&change.old_content)),
-                pb::change::Kind::Removed => format!("Removed: {}", printable(&change.old_content)),
-                pb::change::Kind::Unspecified => "Changed.".to_owned(),
-            });
-        }
-        if let Some(budget) = answer.budget {
-            output.aside(&format!("{} of {} characters used", budget.used, budget.limit));
-        }
-    })
-}
-
-fn show_history(output: &mut Output, answer: &pb::ListEntryRevisionsResponse) {
-    let rows = answer
-        .revisions
-        .iter()
-        .map(|revision| {
-            let provenance = revision.provenance.clone().unwrap_or_default();
-            let text = if revision.removed {
-                "(removed)".to_owned()
-            } else {
-                first_line(&revision.content, 60)
-            };
-            let origin = word(provenance.origin().as_str_name(), "ORIGIN_");
-            vec![
-                revision.revision.to_string(),
-                time(revision.create_time.as_ref()),
-                origin,
-                short(&provenance.author).to_owned(),
-                text,
-            ]
+    let answer = gather(ALL, |page_size, page_token| {
+        session.client.memory.list_entries(pb::ListEntriesRequest {
+            parent: store.to_owned(),
+            page_size,
+            page_token,
         })
-        .collect();
-    output.table(&["rev", "when", "origin", "for", "text"], rows, "No revisions.");
-}
-
-fn show_proposals(output: &mut Output, answer: &pb::ListProposalsResponse) {
-    let rows = answer
-        .proposals
-        .iter()
-        .map(|proposal| {
-            let what = proposal
-                .operations
-                .iter()
-                .filter_map(|operation| operation.action.as_ref())
-                .map(|action| match action {
-                    Action::Add(add) => format!("add: {}", add.content),
-                    Action::Replace(replace) => format!("replace “{}”: {}", replace.old_text, replace.content),
-                    Action::Remove(remove) => format!("remove “{}”", remove.old_text),
-                });
-            vec![
-                short(&proposal.name).to_owned(),
-                time(proposal.create_time.as_ref()),
-                what.collect::<Vec<_>>().join("\n"),
-                proposal.cause.clone(),
-            ]
-        })
-        .collect();
-    output.table(
-        &["proposal", "since", "change", "why a proposal"],
-        rows,
-        "Nothing waits for a decision.",
-    );
+    });
+    output.answer(&answer.await?, show::list)
 }

@@ -99,7 +99,7 @@ async fn watch(only: String, session: &Session, output: &mut Output) -> anyhow::
     let request = pb::WatchReviewsRequest {
         parent: session.user.clone(),
         session: only,
-        cursor: String::new(),
+        ..pb::WatchReviewsRequest::default()
     };
     let mut stream = session.client.reviews.watch_reviews(request).await?;
     output.aside("watching; Ctrl-C ends");

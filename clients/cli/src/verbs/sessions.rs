@@ -1,10 +1,16 @@
-//! `steward sessions`: list, show, messages, pending, stop.
+//! `steward sessions`: conversations as things: list, show, change, read, follow, stop.
+
+mod change;
+mod show;
+mod watch;
 
 use clap::Subcommand;
 use steward_proto::agent::v1 as pb;
 
 use crate::connect::Session;
-use crate::output::{NAME, Output, SIDE, first_line, printable, short, time};
+use crate::output::{ALL, Output, gather};
+
+pub(crate) use change::Change;
 
 /// Verbs of `steward sessions`.
 #[derive(Debug, Subcommand)]
@@ -13,9 +19,10 @@ pub enum Verb {
     List {
         /// At most this many.
         #[arg(long, default_value_t = 20)]
-        limit: i32,
+        limit: usize,
     },
-    /// Show a conversation's settings and, with --prompt, the system prompt that was frozen with it.
+    /// Show a conversation: settings, tokens, how its requests extended each other; with --prompt the frozen prompt.
+    #[command(visible_alias = "get")]
     Show {
         /// Id or full name.
         session: String,
@@ -23,6 +30,8 @@ pub enum Verb {
         #[arg(long)]
         prompt: bool,
     },
+    /// Give a conversation another title, or another model between two turns.
+    Update(change::Arguments),
     /// Print what was said.
     Messages {
         /// Id or full name.
@@ -30,6 +39,21 @@ pub enum Verb {
     },
     /// List calls that wait for your client.
     Pending,
+    /// Follow the turn that runs, from its beginning to its end.
+    Watch {
+        /// Id or full name.
+        session: String,
+        /// The turn; the open one by default.
+        #[arg(long)]
+        turn: Option<String>,
+    },
+    /// Say something to the turn that runs: it is heard before the next model call.
+    Steer {
+        /// Id or full name.
+        session: String,
+        /// What to say.
+        text: String,
+    },
     /// Stop the running turn, or close one that waits.
     Stop {
         /// Id or full name.
@@ -42,27 +66,39 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
     let client = &session.client;
     match verb {
         Verb::List { limit } => {
-            let request = pb::ListSessionsRequest {
-                parent: session.user.clone(),
-                page_size: limit,
-                page_token: String::new(),
-            };
-            output.answer(&client.sessions.list_sessions(request).await?, show_list)
+            let answer = gather(limit, |page_size, page_token| {
+                client.sessions.list_sessions(pb::ListSessionsRequest {
+                    parent: session.user.clone(),
+                    page_size,
+                    page_token,
+                })
+            });
+            output.answer(&answer.await?, |output, answer| {
+                show::list(output, answer);
+                output.more(answer);
+            })
         }
         Verb::Show { session: name, prompt } => {
             let request = pb::GetSessionRequest {
                 name: session.session_name(&name),
             };
             let answer = client.sessions.get_session(request).await?;
-            output.answer(&answer, |output, answer| show(output, answer, prompt))
+            output.answer(&answer, |output, answer| {
+                if let Some(session) = &answer.session {
+                    show::session(output, session, prompt);
+                }
+            })
         }
+        Verb::Update(arguments) => change::run(arguments, session, output).await,
         Verb::Messages { session: name } => messages(&session.session_name(&name), session, output).await,
         Verb::Pending => {
             let request = pb::ListPendingActionsRequest {
                 parent: session.user.clone(),
             };
-            output.answer(&client.agent.list_pending_actions(request).await?, show_pending)
+            output.answer(&client.agent.list_pending_actions(request).await?, show::pending)
         }
+        Verb::Watch { session: name, turn } => watch::follow(&session.session_name(&name), turn, session, output).await,
+        Verb::Steer { session: name, text } => watch::steer(&session.session_name(&name), text, session, output).await,
         Verb::Stop { session: name } => {
             let request = pb::InterruptTurnRequest {
                 session: session.session_name(&name),
@@ -81,110 +117,28 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
 async fn messages(name: &str, session: &Session, output: &mut Output) -> anyhow::Result<()> {
     let mut request = pb::ListSessionMessagesRequest {
         parent: name.to_owned(),
-        page_size: 0,
-        page_token: String::new(),
+        ..pb::ListSessionMessagesRequest::default()
     };
     // People read page by page; programs get one document.
-    let mut whole = pb::ListSessionMessagesResponse::default();
-    loop {
-        let mut page = session.client.sessions.list_session_messages(request.clone()).await?;
-        request.page_token = std::mem::take(&mut page.next_page_token);
-        if output.is_json() {
-            whole.messages.append(&mut page.messages);
-        } else {
-            show_messages(output, &page);
-        }
-        if request.page_token.is_empty() {
-            break;
-        }
-    }
     if output.is_json() {
-        output.answer(&whole, |_, _| {})?;
+        let whole = gather(ALL, |page_size, page_token| {
+            session
+                .client
+                .sessions
+                .list_session_messages(pb::ListSessionMessagesRequest {
+                    parent: name.to_owned(),
+                    page_size,
+                    page_token,
+                })
+        });
+        return output.answer(&whole.await?, |_, _| {});
     }
-    Ok(())
-}
-
-fn show_list(output: &mut Output, answer: &pb::ListSessionsResponse) {
-    let rows = answer
-        .sessions
-        .iter()
-        .map(|item| {
-            let state = if item.open_turn.is_empty() { "" } else { "open" };
-            vec![
-                short(&item.name).to_owned(),
-                time(item.last_active_time.as_ref()),
-                item.last_seq.to_string(),
-                state.to_owned(),
-                first_line(&item.title, 60),
-            ]
-        })
-        .collect();
-    output.table(
-        &["session", "last active", "messages", "turn", "title"],
-        rows,
-        "No conversations yet.",
-    );
-}
-
-fn show(output: &mut Output, answer: &pb::GetSessionResponse, prompt: bool) {
-    let Some(session) = &answer.session else { return };
-    let usage = session.usage.unwrap_or_default();
-    let tokens = |count: Option<u64>| count.map_or_else(|| "not reported".to_owned(), |count| count.to_string());
-    let rows = vec![
-        vec!["name".to_owned(), session.name.clone()],
-        vec!["title".to_owned(), session.title.clone()],
-        vec!["model".to_owned(), session.model.clone()],
-        vec!["created".to_owned(), time(session.create_time.as_ref())],
-        vec!["last active".to_owned(), time(session.last_active_time.as_ref())],
-        vec!["messages".to_owned(), session.last_seq.to_string()],
-        vec!["input tokens".to_owned(), tokens(usage.input_tokens)],
-        vec!["of them cached".to_owned(), tokens(usage.cached_input_tokens)],
-        vec!["output tokens".to_owned(), tokens(usage.output_tokens)],
-        vec![
-            "prefix breaks".to_owned(),
-            format!("{} unplanned", session.unplanned_prefix_breaks),
-        ],
-        vec!["learned shown".to_owned(), session.exposures.len().to_string()],
-    ];
-    output.table(&["setting", "value"], rows, "");
-    if prompt {
-        output.line("");
-        output.line(&printable(&session.system_prompt));
-    }
-}
-
-fn show_messages(output: &mut Output, answer: &pb::ListSessionMessagesResponse) {
-    for message in &answer.messages {
-        let tools = if message.tools.is_empty() {
-            String::new()
-        } else {
-            format!(" [{}]", message.tools.join(", "))
-        };
-        output.line(&format!(
-            "{NAME}{:>4} {}{tools}{NAME:#} {SIDE}{}{SIDE:#}",
-            message.seq,
-            message.role,
-            time(message.create_time.as_ref())
-        ));
-        if !message.text.is_empty() {
-            output.line(&printable(&message.text));
+    loop {
+        let page = session.client.sessions.list_session_messages(request.clone()).await?;
+        show::messages(output, &page);
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
+            return Ok(());
         }
     }
-}
-
-fn show_pending(output: &mut Output, answer: &pb::ListPendingActionsResponse) {
-    let rows = answer
-        .actions
-        .iter()
-        .flat_map(|action| {
-            action.calls.iter().map(|call| {
-                vec![
-                    short(&action.session).to_owned(),
-                    call.tool.clone(),
-                    first_line(&call.arguments_json, 60),
-                ]
-            })
-        })
-        .collect();
-    output.table(&["session", "tool", "arguments"], rows, "Nothing waits for you.");
 }

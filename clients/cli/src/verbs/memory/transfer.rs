@@ -1,69 +1,128 @@
-//! `steward memory import` and `export`: the entries of a store as one text, with a line `§` between two entries (`M-2`).
-//!
-//! An import is a row of ordinary additions by a person, so budget, scan and approval apply to each; one entry that is
-//! refused hides no other, and what is there already stays as it is (`M-4`).
+//! `steward memory import` and `export`: the entries of a store as one text, with a line `§` between two entries (`M-2`);
+//! and all that memory holds on a person, item by item (`M-14`).
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde_json::{Value, json};
+use clap::Args;
 use steward_base::entries;
 use steward_proto::memory::v1 as pb;
-use steward_proto::memory::v1::operation::Action;
+use steward_proto::memory::v1::export_user_memory_response::Holding;
 
+use super::{Store, show};
 use crate::Said;
 use crate::connect::{Session, request_id};
-use crate::output::{Output, first_line, printable, short};
+use crate::output::{Cell, Output, counted, first_line, json_of, printable, short};
+use crate::verbs::{new_file, read_bytes, write_new};
+
+/// Arguments of `steward memory export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Write to this new file instead; only you can read it.
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// All that memory holds on you: every store, history and proposals included; a JSON document a line.
+    #[arg(long, conflicts_with_all = ["team_notes", "project", "target"])]
+    everything: bool,
+    #[command(flatten)]
+    store: Store,
+}
 
 /// Prints the entries of a store, or writes them to a new file.
-pub(super) async fn export(
-    store: String,
-    file: Option<&Path>,
-    session: &Session,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let contents = contents(&store, session).await?;
-    let text = entries::export(contents.iter().map(String::as_str));
+pub(super) async fn export(arguments: Export, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    if arguments.everything {
+        return everything(arguments.file.as_deref(), session, output).await;
+    }
+    let request = pb::ExportEntriesRequest {
+        store: arguments.store.name(session),
+    };
+    let answer = session.client.memory.export_entries(request).await?;
+    if let Some(file) = &arguments.file {
+        write_new(file, &answer.file).with_context(|| format!("cannot write {}", file.display()))?;
+        output.aside(&format!(
+            "{} written to {}",
+            entries_of(answer.entries as usize),
+            file.display()
+        ));
+    }
+    output.answer(&answer, |output, answer| {
+        if arguments.file.is_none() && !answer.file.is_empty() {
+            output.line(printable(&String::from_utf8_lossy(&answer.file)).trim_end_matches('\n'));
+        }
+        if answer.damaged_entries > 0 {
+            output.warn(&format!(
+                "{} of the store cannot be read and is left out; `steward doctor` checks the stores",
+                entries_of(answer.damaged_entries as usize)
+            ));
+        }
+    })
+}
+
+fn entries_of(count: usize) -> String {
+    if count == 1 {
+        "1 entry".to_owned()
+    } else {
+        format!("{count} entries")
+    }
+}
+
+/// All that is held on the caller: a line of JSON for each thing.
+async fn everything(file: Option<&Path>, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let request = pb::ExportUserMemoryRequest {
+        user: session.user.clone(),
+    };
+    let mut stream = session.client.memory.export_user_memory(request).await?;
+    let mut file = file
+        .map(|path| new_file(path).with_context(|| format!("cannot write {}", path.display())))
+        .transpose()?;
+    let mut count = 0;
+    while let Some(item) = stream.message().await? {
+        count += 1;
+        match &mut file {
+            Some(file) => {
+                writeln!(file, "{}", serde_json::to_string(&json_of(&item)?)?).context("cannot write the file")?;
+                output.progress(&counted(count, "item"));
+            }
+            None => output.item(&item, holding)?,
+        }
+    }
+    output.progress("");
     if let Some(file) = file {
-        write_new(file, &text).with_context(|| format!("cannot write {}", file.display()))?;
-        output.aside(&format!("{} entries written to {}", contents.len(), file.display()));
+        file.sync_all().context("cannot write the file")?;
     }
-    if output.is_json() {
-        return output.document(&json!({ "store": store, "entries": contents }));
-    }
-    if file.is_none() && !text.is_empty() {
-        output.line(&printable(&text));
-    }
+    output.aside(&counted(count, "item"));
     Ok(())
 }
 
-/// Memory is private, and what stands in the way is not for us to overwrite.
-fn write_new(file: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(file)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")
-}
-
-async fn contents(store: &str, session: &Session) -> anyhow::Result<Vec<String>> {
-    let mut request = pb::ListEntriesRequest {
-        parent: store.to_owned(),
-        page_size: 500,
-        page_token: String::new(),
-    };
-    let mut contents = Vec::new();
-    loop {
-        let page = session.client.memory.list_entries(request.clone()).await?;
-        contents.extend(page.entries.into_iter().map(|entry| entry.content));
-        if page.next_page_token.is_empty() {
-            return Ok(contents);
+fn holding(output: &mut Output, item: &pb::ExportUserMemoryResponse) {
+    let said = match &item.holding {
+        Some(Holding::Revision(held)) => {
+            let revision = held.revision.clone().unwrap_or_default();
+            let state = match (held.present, revision.removed) {
+                (_, true) => "removed",
+                (true, _) => "present",
+                (false, _) => "past",
+            };
+            format!(
+                "{state:8} {} revision {}: {}",
+                short(&held.entry),
+                revision.revision,
+                first_line(&revision.content, 80)
+            )
         }
-        request.page_token = page.next_page_token;
-    }
+        Some(Holding::Proposal(proposal)) => {
+            let what: Vec<_> = proposal.operations.iter().map(show::operation).collect();
+            format!(
+                "proposal {}: {}",
+                short(&proposal.name),
+                first_line(&what.join("; "), 80)
+            )
+        }
+        Some(Holding::Held(held)) => format!("held     {}: {}", short(&held.name), held.preview),
+        None => return,
+    };
+    output.line(&printable(&said));
 }
 
 /// Adds the entries of a file to a store.
@@ -74,59 +133,56 @@ pub(super) async fn import(
     session: &Session,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let found = entries::import(&crate::verbs::read_text(file)?);
-    let mut results = Vec::with_capacity(found.len());
-    let mut failed = 0;
-    for (index, content) in found.iter().enumerate() {
-        output.progress(&format!("entry {} of {}", index + 1, found.len()));
-        let (outcome, detail) = if dry_run {
-            ("read".to_owned(), String::new())
-        } else {
-            add(&store, content, session).await
-        };
-        output.progress("");
-        failed += usize::from(outcome == "failed");
-        if !output.is_json() {
-            let why = if detail.is_empty() {
-                String::new()
-            } else {
-                format!(" ({detail})")
+    let bytes = read_bytes(file)?;
+    // The service says what became of each in their order; the texts are here.
+    let texts = entries::import(&String::from_utf8_lossy(&bytes));
+    let request = pb::ImportEntriesRequest {
+        store,
+        file: bytes.into(),
+        dry_run,
+        request_id: request_id(),
+    };
+    let answer = session.client.memory.import_entries(request).await?;
+    let refused = answer
+        .results
+        .iter()
+        .filter(|result| outcome(result).0 == "refused")
+        .count();
+    output.answer(&answer, |output, answer| {
+        let same = texts.len() == answer.results.len();
+        let rows = answer.results.iter().enumerate().map(|(index, result)| {
+            let (outcome, why) = outcome(result);
+            let text = match (&result.held, texts.get(index)) {
+                (Some(held), _) => held.preview.clone(),
+                (None, Some(text)) if same => first_line(text, 60),
+                (None, _) => format!("entry {}", index + 1),
             };
-            output.line(&printable(&format!("{outcome:9} {}{why}", first_line(content, 60))));
-        }
-        results.push((content, outcome, detail));
-    }
-    if output.is_json() {
-        let entries: Vec<Value> = results
-            .iter()
-            .map(|(content, outcome, detail)| json!({"content": content, "outcome": outcome, "detail": detail}))
-            .collect();
-        output.document(&json!({"store": store, "dryRun": dry_run, "failed": failed, "entries": entries}))?;
-    } else {
+            vec![Cell::state(outcome), text.into(), Cell::side(why)]
+        });
+        output.table(&["", "entry", ""], rows.collect(), "The file has no entries.");
         let kept = if dry_run { ", nothing was kept" } else { "" };
-        output.aside(&format!("{} entries, {failed} failed{kept}", results.len()));
-    }
-    if failed > 0 { Err(Said.into()) } else { Ok(()) }
+        output.aside(&format!(
+            "{}, {refused} refused{kept}",
+            entries_of(answer.results.len())
+        ));
+    })?;
+    if refused > 0 { Err(Said.into()) } else { Ok(()) }
 }
 
-/// Adds one entry; gives what became of it and, where there is more to say, why.
-async fn add(store: &str, content: &str, session: &Session) -> (String, String) {
-    let add = Action::Add(pb::AddEntry {
-        content: content.to_owned(),
-    });
-    let request = pb::ApplyRequest {
-        store: store.to_owned(),
-        operations: vec![pb::Operation { action: Some(add) }],
-        request_id: request_id(),
-        reason: "imported from a file".to_owned(),
-        ..pb::ApplyRequest::default()
-    };
-    match session.client.memory.apply(request).await {
-        Ok(answer) => match (&answer.proposal, answer.changes.first().map(pb::Change::kind)) {
-            (Some(proposal), _) => ("proposed".to_owned(), short(&proposal.name).to_owned()),
-            (None, Some(pb::change::Kind::Unchanged)) => ("unchanged".to_owned(), String::new()),
-            _ => ("added".to_owned(), String::new()),
-        },
-        Err(error) => ("failed".to_owned(), format!("{}: {error}", error.reason)),
+/// What became of an entry, and why where there is more to say.
+fn outcome(result: &pb::ImportResult) -> (&'static str, String) {
+    if !result.refused_reason.is_empty() {
+        return (
+            "refused",
+            format!("{} ({})", result.refused_message, result.refused_reason),
+        );
+    }
+    if result.held.is_some() {
+        return ("held", "no text; `steward memory held list` shows it".to_owned());
+    }
+    match result.change.as_ref().map(pb::Change::kind) {
+        Some(pb::change::Kind::Unchanged) => ("unchanged", String::new()),
+        Some(_) => ("added", String::new()),
+        None => ("proposed", String::new()),
     }
 }

@@ -1,24 +1,21 @@
 //! `steward skills import`: a plain folder of skills, each a folder with a SKILL.md; folders above it are its category.
 //!
-//! Each skill is brought in by itself with its support files, and each has its line in the result: one that is refused
+//! Each skill is brought in by itself, all its files byte for byte, and each has its line in the result: one that is refused
 //! hides no other. What is there already is left alone unless `--update` is given. Nothing is followed out of the folder.
-
-mod folder;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
-use steward_base::hash::sha256_hex;
 use steward_client::ClientError;
 use steward_proto::skill::v1 as pb;
-use steward_proto::skill::v1::manage_skill_request::Action;
 
+use super::folder::{self, Candidate};
+use super::{change, report};
 use crate::Said;
 use crate::connect::{Session, request_id};
-use crate::output::{Output, printable};
-use folder::Candidate;
+use crate::output::{Output, Tone, counted, json_of, printable};
 
 /// Arguments of `steward skills import`.
 #[derive(Debug, Args)]
@@ -32,11 +29,18 @@ pub struct Arguments {
     #[arg(long)]
     update: bool,
     /// Category under which all of them go.
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     category: String,
     /// For the whole team (maintainers).
     #[arg(long)]
     team: bool,
+}
+
+/// Arguments of `steward skills check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Folder of one skill.
+    folder: PathBuf,
 }
 
 /// What became of one skill.
@@ -47,7 +51,7 @@ enum Outcome {
     Unchanged,
     /// It could be created or updated; nothing was kept.
     Valid,
-    /// SKILL.md is there, but not every file of it.
+    /// It is there, but not every file of it.
     Incomplete,
     Failed,
 }
@@ -69,171 +73,181 @@ impl Outcome {
     }
 }
 
+/// One line of the result.
+struct Row {
+    skill: String,
+    outcome: Outcome,
+    notes: Vec<String>,
+    answer: Option<pb::ImportSkillResponse>,
+}
+
+impl Row {
+    fn failed(skill: String, why: String) -> Self {
+        Self {
+            skill,
+            outcome: Outcome::Failed,
+            notes: vec![why],
+            answer: None,
+        }
+    }
+}
+
 /// Runs the verb.
 pub(super) async fn run(arguments: Arguments, session: &Session, output: &mut Output) -> anyhow::Result<()> {
-    let root = arguments
-        .folder
-        .canonicalize()
-        .with_context(|| format!("no such folder: {}", arguments.folder.display()))?;
-    let found = folder::scan(&root, &arguments.category);
-    let import = Import {
-        arguments: &arguments,
-        session,
-    };
-    let mut results = Vec::new();
-    for unread in &found.unreadable {
-        results.push((unread.path.clone(), Outcome::Failed, vec![unread.problem.clone()]));
-        show_last(&results, output);
+    let found = folder::scan(&root(&arguments.folder)?, &arguments.category);
+    let mut rows = Vec::new();
+    for unread in found.unreadable {
+        let row = Row::failed(unread.path, unread.problem);
+        show(&row, output);
+        rows.push(row);
     }
     let count = found.candidates.len();
-    for (index, candidate) in found.candidates.iter().enumerate() {
-        output.progress(&format!("skill {} of {count}: {}", index + 1, candidate.full_name()));
-        let (outcome, notes) = import.bring(candidate).await;
+    for (index, candidate) in found.candidates.into_iter().enumerate() {
+        let name = candidate.full_name();
+        output.progress(&format!("skill {} of {count}: {name}", index + 1));
+        let row = bring(candidate, &arguments, session).await;
         output.progress("");
-        results.push((candidate.full_name(), outcome, notes));
-        show_last(&results, output);
+        show(&row, output);
+        rows.push(row);
     }
-    finish(&results, arguments.dry_run, output)
+    finish(&rows, arguments.dry_run, output)
 }
 
-type Results = [(String, Outcome, Vec<String>)];
-
-fn show_last(results: &Results, output: &mut Output) {
-    let Some((name, outcome, notes)) = results.last().filter(|_| !output.is_json()) else {
-        return;
+/// Judges one skill without keeping anything. Exit code 1 when it could not be used.
+pub(super) async fn check(arguments: Check, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let mut found = folder::scan(&root(&arguments.folder)?, "");
+    if let Some(unread) = found.unreadable.pop() {
+        bail!("{}: {}", unread.path, unread.problem);
+    }
+    let (Some(candidate), None) = (found.candidates.pop(), found.candidates.pop()) else {
+        bail!("the folder holds several skills; `steward skills import --dry-run` looks at all of them");
     };
-    let notes = if notes.is_empty() {
+    for left_out in &candidate.left_out {
+        output.warn(&format!("not looked at: {left_out}"));
+    }
+    let request = pb::CheckSkillRequest {
+        folder: candidate.folder,
+        files: contents(candidate.files),
+    };
+    let answer = session.client.exchange.check_skill(request).await?;
+    output.answer(&answer, |output, answer| {
+        if !answer.skill.is_empty() {
+            output.head(&answer.skill);
+            output.line(&printable(&answer.description));
+        }
+        if let Some(report) = &answer.report {
+            report::show(output, report);
+        }
+        if !answer.broken_reason.is_empty() {
+            output.warn(&format!("it could not be used: {}", answer.broken_reason));
+        }
+    })?;
+    if answer.broken_reason.is_empty() {
+        Ok(())
+    } else {
+        Err(Said.into())
+    }
+}
+
+fn root(folder: &std::path::Path) -> anyhow::Result<PathBuf> {
+    folder
+        .canonicalize()
+        .with_context(|| format!("no such folder: {}", folder.display()))
+}
+
+fn contents(files: Vec<(String, Vec<u8>)>) -> Vec<pb::SkillContent> {
+    let content = |(path, content): (String, Vec<u8>)| pb::SkillContent {
+        path,
+        content: content.into(),
+    };
+    files.into_iter().map(content).collect()
+}
+
+/// Brings one skill in; says what became of it.
+async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -> Row {
+    let skill = candidate.full_name();
+    let mut request = pb::ImportSkillRequest {
+        parent: session.user.clone(),
+        files: contents(candidate.files),
+        folder: candidate.folder,
+        category: candidate.category,
+        scope: change::scope(arguments.team).into(),
+        replace: false,
+        request_id: request_id(),
+        validate_only: arguments.dry_run,
+    };
+    let exchange = &session.client.exchange;
+    // What is there is found out by trying, so that "created" and "updated" are what happened and no guess.
+    let mut done = Outcome::Created;
+    let mut answer = exchange.import_skill(request.clone()).await;
+    if arguments.update && matches!(&answer, Err(error) if error.reason == "SKILL_EXISTS") {
+        done = Outcome::Updated;
+        request.replace = true;
+        request.request_id = request_id();
+        answer = exchange.import_skill(request).await;
+    }
+    let mut notes = candidate.left_out;
+    match answer {
+        Err(error) => {
+            notes.insert(0, told(&error));
+            if error.reason == "SKILL_EXISTS" {
+                notes.insert(1, "--update replaces it".to_owned());
+            }
+            Row {
+                skill,
+                outcome: Outcome::Failed,
+                notes,
+                answer: None,
+            }
+        }
+        Ok(answer) => {
+            let outcome = match (answer.unchanged, arguments.dry_run) {
+                (true, _) => Outcome::Unchanged,
+                (false, true) => Outcome::Valid,
+                (false, false) if !notes.is_empty() => Outcome::Incomplete,
+                (false, false) => done,
+            };
+            notes.extend(report::line(answer.report.as_ref()));
+            Row {
+                skill,
+                outcome,
+                notes,
+                answer: Some(answer),
+            }
+        }
+    }
+}
+
+fn show(row: &Row, output: &mut Output) {
+    if output.is_json() {
+        return;
+    }
+    let notes = if row.notes.is_empty() {
         String::new()
     } else {
-        format!(": {}", notes.join("; "))
+        format!(": {}", row.notes.join("; "))
     };
-    output.line(&printable(&format!("{:10} {name}{notes}", outcome.word())));
+    let (word, style) = (row.outcome.word(), Tone::of_state(row.outcome.word()).style());
+    output.line(&format!(
+        "{style}{word:10}{style:#} {}",
+        printable(&format!("{}{notes}", row.skill))
+    ));
 }
 
-fn finish(results: &Results, dry_run: bool, output: &mut Output) -> anyhow::Result<()> {
-    let failed = results.iter().filter(|(_, outcome, _)| outcome.is_failure()).count();
+fn finish(rows: &[Row], dry_run: bool, output: &mut Output) -> anyhow::Result<()> {
+    let failed = rows.iter().filter(|row| row.outcome.is_failure()).count();
     if output.is_json() {
-        let skills: Vec<Value> = results
-            .iter()
-            .map(|(name, outcome, notes)| json!({"skill": name, "outcome": outcome.word(), "notes": notes}))
-            .collect();
+        let document = |row: &Row| -> anyhow::Result<Value> {
+            let answer = row.answer.as_ref().map(json_of).transpose()?;
+            Ok(json!({"skill": row.skill, "outcome": row.outcome.word(), "notes": row.notes, "answer": answer}))
+        };
+        let skills: Vec<Value> = rows.iter().map(document).collect::<anyhow::Result<_>>()?;
         output.document(&json!({"dryRun": dry_run, "failed": failed, "skills": skills}))?;
     } else {
         let kept = if dry_run { ", nothing was kept" } else { "" };
-        output.aside(&format!("{} skills, {failed} failed{kept}", results.len()));
+        output.aside(&format!("{}, {failed} failed{kept}", counted(rows.len(), "skill")));
     }
     if failed > 0 { Err(Said.into()) } else { Ok(()) }
-}
-
-struct Import<'a> {
-    arguments: &'a Arguments,
-    session: &'a Session,
-}
-
-impl Import<'_> {
-    /// Brings one skill in; gives what became of it, with what there is to say.
-    async fn bring(&self, candidate: &Candidate) -> (Outcome, Vec<String>) {
-        let scope = if self.arguments.team {
-            pb::SkillScope::Team
-        } else {
-            pb::SkillScope::User
-        };
-        let create = Action::Create(pb::CreateSkill {
-            content: candidate.content.clone(),
-            category: candidate.category.clone(),
-            scope: scope.into(),
-        });
-        match self.manage(&candidate.name, create).await {
-            Ok(_) if self.arguments.dry_run => (Outcome::Valid, candidate.left_out.clone()),
-            Ok(skill) => {
-                let files: Vec<_> = candidate.files.iter().collect();
-                self.write_files(&skill, &files, Outcome::Created, candidate).await
-            }
-            Err(error) if error.reason == "SKILL_EXISTS" => self.existing(candidate, &error).await,
-            Err(error) => (Outcome::Failed, vec![told(&error)]),
-        }
-    }
-
-    /// The skill is there, or something is in its way.
-    async fn existing(&self, candidate: &Candidate, exists: &ClientError) -> (Outcome, Vec<String>) {
-        let view = pb::ViewSkillRequest {
-            parent: self.session.user.clone(),
-            skill: candidate.full_name(),
-            ..pb::ViewSkillRequest::default()
-        };
-        let Ok(present) = self.session.client.skills.view_skill(view).await else {
-            return (Outcome::Failed, vec![told(exists)]);
-        };
-        let same_text = present.content == candidate.content;
-        let differs = |path: &str, content: &str| {
-            let digest = sha256_hex(content.as_bytes());
-            !present
-                .files
-                .iter()
-                .any(|file| file.path == path && file.sha256 == digest)
-        };
-        let files: Vec<_> = candidate
-            .files
-            .iter()
-            .filter(|(path, content)| differs(path, content))
-            .collect();
-        if same_text && files.is_empty() {
-            return (Outcome::Unchanged, candidate.left_out.clone());
-        }
-        if !self.arguments.update {
-            let note = "a skill of this name exists with other content; --update replaces it";
-            return (Outcome::Failed, vec![note.to_owned()]);
-        }
-        let mut skill = present.skill.map_or_else(|| candidate.full_name(), |skill| skill.name);
-        if !same_text {
-            let edit = Action::Edit(pb::EditSkill {
-                content: candidate.content.clone(),
-            });
-            match self.manage(&skill, edit).await {
-                Ok(name) => skill = name,
-                Err(error) => return (Outcome::Failed, vec![told(&error)]),
-            }
-        }
-        if self.arguments.dry_run {
-            return (Outcome::Valid, candidate.left_out.clone());
-        }
-        self.write_files(&skill, &files, Outcome::Updated, candidate).await
-    }
-
-    async fn write_files(
-        &self,
-        skill: &str,
-        files: &[&(String, String)],
-        done: Outcome,
-        candidate: &Candidate,
-    ) -> (Outcome, Vec<String>) {
-        let mut notes = candidate.left_out.clone();
-        for (path, content) in files {
-            let write = Action::WriteFile(pb::WriteSkillFile {
-                path: path.clone(),
-                content: content.clone(),
-            });
-            if let Err(error) = self.manage(skill, write).await {
-                notes.push(format!("{path}: {}", told(&error)));
-            }
-        }
-        (if notes.is_empty() { done } else { Outcome::Incomplete }, notes)
-    }
-
-    /// Does one action; gives the skill's full name.
-    async fn manage(&self, skill: &str, action: Action) -> Result<String, ClientError> {
-        let request = pb::ManageSkillRequest {
-            parent: self.session.user.clone(),
-            skill: skill.to_owned(),
-            action: Some(action),
-            request_id: request_id(),
-            reason: "imported from a folder".to_owned(),
-            validate_only: self.arguments.dry_run,
-            ..pb::ManageSkillRequest::default()
-        };
-        let answer = self.session.client.skills.manage_skill(request).await?;
-        Ok(answer.skill.map_or_else(|| skill.to_owned(), |skill| skill.name))
-    }
 }
 
 /// The refusal in one line, with every problem that it names.

@@ -6,22 +6,22 @@ use std::path::Path;
 
 /// The file that makes a folder a skill.
 const SKILL_MD: &str = "SKILL.md";
-/// Folders below a skill that its support files lie in.
-const SUPPORT: [&str; 4] = ["references", "templates", "scripts", "assets"];
+/// The most bytes that the files of a skill may have in one request; the registry's own limit lies below.
+const SKILL_BYTES: usize = 12 << 20;
 /// Folders below the given one that are looked at; deeper is an accident.
 const DEPTH: usize = 12;
 
 /// A skill as it lies in the folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Its own name: what its header says, else its folder's name.
+    /// Its own name: what its header says, else its folder's name. For people; the registry reads the header itself.
     pub(super) name: String,
+    /// Name of its folder.
+    pub(super) folder: String,
     /// The folders above it, with slashes; may be empty.
     pub(super) category: String,
-    /// SKILL.md.
-    pub(super) content: String,
-    /// Support files by path, in order.
-    pub(super) files: Vec<(String, String)>,
+    /// All files by path, in order, byte for byte.
+    pub(super) files: Vec<(String, Vec<u8>)>,
     /// Files that cannot come along, each with the reason.
     pub(super) left_out: Vec<String>,
 }
@@ -124,52 +124,70 @@ fn is_real_folder(path: &Path) -> bool {
 
 fn candidate(folder: &Path, category: &str) -> Result<Candidate, String> {
     let bytes = fs::read(folder.join(SKILL_MD)).map_err(|error| format!("{SKILL_MD}: {error}"))?;
-    let content = String::from_utf8(bytes).map_err(|_| format!("{SKILL_MD} is not UTF-8 text"))?;
-    let own = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = header_name(&content).or(own).unwrap_or_default();
+    let own = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let mut candidate = Candidate {
-        name,
+        name: header_name(&String::from_utf8_lossy(&bytes)).unwrap_or_else(|| own.clone()),
+        folder: own,
         category: category.to_owned(),
-        content,
         files: Vec::new(),
         left_out: Vec::new(),
     };
-    support(folder, "", DEPTH, &mut candidate);
+    let mut room = SKILL_BYTES;
+    collect(folder, "", DEPTH, &mut room, &mut candidate)?;
     Ok(candidate)
 }
 
-fn support(folder: &Path, prefix: &str, depth: usize, candidate: &mut Candidate) {
+fn collect(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    room: &mut usize,
+    candidate: &mut Candidate,
+) -> Result<(), String> {
     let names = match entries(folder) {
         Ok(names) => names,
-        Err(error) => return candidate.left_out.push(format!("{prefix}: {error}")),
+        Err(error) => {
+            candidate.left_out.push(format!("{prefix}: {error}"));
+            return Ok(());
+        }
     };
     for name in names {
         let path = folder.join(&name);
         let inside = format!("{prefix}{name}");
-        if inside == SKILL_MD {
+        if is_real_folder(&path) {
+            if depth == 0 {
+                candidate.left_out.push(format!("{inside} lies too deep"));
+            } else {
+                collect(&path, &format!("{inside}/"), depth - 1, room, candidate)?;
+            }
             continue;
         }
-        if is_real_folder(&path) && depth > 0 && (!prefix.is_empty() || SUPPORT.contains(&name.as_str())) {
-            support(&path, &format!("{inside}/"), depth - 1, candidate);
-            continue;
-        }
-        match support_file(&path, prefix) {
-            Ok(content) => candidate.files.push((inside, content)),
+        match file(&path, *room) {
+            Ok(Some(content)) => {
+                *room -= content.len();
+                candidate.files.push((inside, content));
+            }
+            Ok(None) => return Err(format!("its files have more than {} MiB", SKILL_BYTES >> 20)),
             Err(why) => candidate.left_out.push(format!("{inside} {why}")),
         }
     }
+    Ok(())
 }
 
-fn support_file(path: &Path, prefix: &str) -> Result<String, String> {
+/// A file's bytes; nothing when there is no room for them.
+fn file(path: &Path, room: usize) -> Result<Option<Vec<u8>>, String> {
     let metadata = fs::symlink_metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
-    if prefix.is_empty() {
-        return Err(format!("lies outside {}", SUPPORT.join(", ")));
-    }
     if !metadata.is_file() {
         return Err("is no ordinary file".to_owned());
     }
+    if metadata.len() > room as u64 {
+        return Ok(None);
+    }
     let bytes = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())
+    Ok((bytes.len() <= room).then_some(bytes))
 }
 
 /// The name in the header, without reading the rest of the header: the registry does that, and refuses what is wrong.
@@ -220,11 +238,14 @@ mod tests {
         let names: Vec<_> = found.candidates.iter().map(Candidate::full_name).collect();
         assert_eq!(names, ["ops/backup/nightly", "plain"]);
         let nightly = &found.candidates[0];
+        assert_eq!(nightly.folder, "nightly");
+        let paths: Vec<_> = nightly.files.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(
-            nightly.files,
-            [("references/deep/notes.md".to_owned(), "notes".to_owned())]
+            paths,
+            ["LICENSE", "SKILL.md", "assets/logo.png", "references/deep/notes.md"]
         );
-        assert_eq!(nightly.left_out.len(), 2, "{:?}", nightly.left_out);
+        assert_eq!(nightly.files[2].1, [0xff, 0xfe, 0], "byte for byte");
+        assert!(nightly.left_out.is_empty(), "{:?}", nightly.left_out);
     }
 
     #[test]
@@ -242,11 +263,13 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named_and_hides_nothing() {
         let root = tempfile::tempdir().unwrap();
-        write(root.path(), "bad/SKILL.md", &[0xff]);
+        write(root.path(), "big/SKILL.md", b"text");
+        let big = fs::File::create(root.path().join("big/data.bin")).unwrap();
+        big.set_len(SKILL_BYTES as u64).unwrap();
         write(root.path(), "good/SKILL.md", b"text");
         let found = scan(root.path(), "");
         assert_eq!(found.candidates[0].name, "good");
-        assert!(found.unreadable[0].problem.contains("not UTF-8"));
+        assert!(found.unreadable[0].problem.contains("more than 12 MiB"));
         let empty = tempfile::tempdir().unwrap();
         assert_eq!(scan(empty.path(), "").unreadable.len(), 1);
     }
@@ -263,7 +286,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
         let found = scan(root.path(), "");
         assert_eq!(found.candidates.len(), 1);
-        assert!(found.candidates[0].files.is_empty());
+        assert_eq!(found.candidates[0].files.len(), 1);
         assert!(found.candidates[0].left_out[0].contains("no ordinary file"));
     }
 }
