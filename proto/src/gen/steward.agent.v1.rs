@@ -9,7 +9,8 @@ pub struct RunTurnRequest {
     /// Required.
     #[prost(string, tag = "2")]
     pub request_id: ::prost::alloc::string::String,
-    /// With a user message: adds the text to the running turn before its next model call, instead of beginning a turn.
+    /// With a user message: adds the text to the running turn before its next model call, instead of beginning a turn. The
+    /// replica that runs the turn takes it; any other one answers TURN_RUNNING.
     #[prost(bool, tag = "5")]
     pub steer: bool,
     /// What the segment begins with.
@@ -757,7 +758,8 @@ pub mod agent_service_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// Stops the running segment of a session at its next safe point, or closes a turn that waits for the client. Each open
-        /// call gets a cancelled result. Stopping nothing succeeds. Errors: SESSION_NOT_FOUND.
+        /// call gets a cancelled result. Stopping nothing succeeds. A segment is stopped by the replica that runs it; any other
+        /// one refuses. Errors: SESSION_NOT_FOUND, TURN_RUNNING (the segment runs in another replica).
         pub async fn interrupt_turn(
             &mut self,
             request: impl tonic::IntoRequest<super::InterruptTurnRequest>,
@@ -856,7 +858,8 @@ pub mod agent_service_server {
             request: tonic::Request<super::WatchTurnRequest>,
         ) -> std::result::Result<tonic::Response<Self::WatchTurnStream>, tonic::Status>;
         /// Stops the running segment of a session at its next safe point, or closes a turn that waits for the client. Each open
-        /// call gets a cancelled result. Stopping nothing succeeds. Errors: SESSION_NOT_FOUND.
+        /// call gets a cancelled result. Stopping nothing succeeds. A segment is stopped by the replica that runs it; any other
+        /// one refuses. Errors: SESSION_NOT_FOUND, TURN_RUNNING (the segment runs in another replica).
         async fn interrupt_turn(
             &self,
             request: tonic::Request<super::InterruptTurnRequest>,
@@ -1481,6 +1484,9 @@ pub struct GenerateFinish {
     /// The reply in its provider's own form, where that says more than text and calls; to be kept with the message.
     #[prost(message, optional, tag = "7")]
     pub native: ::core::option::Option<super::super::common::v1::NativeBlocks>,
+    /// What the call cost, in millionths of a millionth of a dollar; absent when a price for it is not known.
+    #[prost(uint64, optional, tag = "8")]
+    pub cost_picodollars: ::core::option::Option<u64>,
 }
 impl ::prost::Name for GenerateFinish {
     const NAME: &'static str = "GenerateFinish";

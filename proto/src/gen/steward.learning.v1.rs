@@ -702,8 +702,9 @@ pub mod curator_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Puts the undoing of a run into the queue, as a run of its own: a safety snapshot is taken, then what the run changed
-        /// is put back, skill by skill. What changed since is left alone and listed in the report. The same request id again
-        /// returns the first answer.
+        /// is put back, skill by skill. What changed since is left alone and listed in the report. A curation that failed can be
+        /// undone too; undoing what changed nothing succeeds and changes nothing. The same request id again returns the first
+        /// answer.
         /// Errors: CURATION_RUN_NOT_FOUND, CURATION_NOT_UNDOABLE, CURATION_OPEN, INVALID_REQUEST, REQUEST_ID_REUSED.
         pub async fn rollback_curation_run(
             &mut self,
@@ -800,8 +801,9 @@ pub mod curator_service_server {
             tonic::Status,
         >;
         /// Puts the undoing of a run into the queue, as a run of its own: a safety snapshot is taken, then what the run changed
-        /// is put back, skill by skill. What changed since is left alone and listed in the report. The same request id again
-        /// returns the first answer.
+        /// is put back, skill by skill. What changed since is left alone and listed in the report. A curation that failed can be
+        /// undone too; undoing what changed nothing succeeds and changes nothing. The same request id again returns the first
+        /// answer.
         /// Errors: CURATION_RUN_NOT_FOUND, CURATION_NOT_UNDOABLE, CURATION_OPEN, INVALID_REQUEST, REQUEST_ID_REUSED.
         async fn rollback_curation_run(
             &self,
@@ -1270,8 +1272,8 @@ pub enum ErrorReason {
     CurationRunNotFound = 4,
     /// FAILED_PRECONDITION. A run of the team waits or runs; there is one at a time. Metadata: `run`.
     CurationOpen = 5,
-    /// FAILED_PRECONDITION. Only a run that changed skills can be undone: it has not ended, or was a dry run. Metadata:
-    /// `run`, `state`.
+    /// FAILED_PRECONDITION. The run has not ended, was a dry run, or is a roll-back that failed; that is asked for again
+    /// instead. Metadata: `run`, `state`.
     CurationNotUndoable = 6,
 }
 impl ErrorReason {
@@ -1370,6 +1372,12 @@ pub struct Review {
     /// Review that took it over; empty unless absorbed.
     #[prost(string, tag = "21")]
     pub absorbed_by: ::prost::alloc::string::String,
+    /// What its model calls cost over all tries, in millionths of a dollar; only those whose price is known.
+    #[prost(uint64, tag = "22")]
+    pub cost_microdollars: u64,
+    /// Model calls whose price is not known; they are in no sum.
+    #[prost(uint32, tag = "23")]
+    pub unpriced_calls: u32,
 }
 impl ::prost::Name for Review {
     const NAME: &'static str = "Review";
@@ -1408,6 +1416,12 @@ pub struct ReviewWrite {
     /// Revision that the write made; empty when it made none.
     #[prost(string, tag = "8")]
     pub revision: ::prost::alloc::string::String,
+    /// For refused ones: the gate, if it was one, for example `user_owned`; else empty.
+    #[prost(string, tag = "9")]
+    pub gate: ::prost::alloc::string::String,
+    /// Opening words of what was written, on one line, at most 120 characters.
+    #[prost(string, tag = "10")]
+    pub preview: ::prost::alloc::string::String,
 }
 /// Nested message and enum types in `ReviewWrite`.
 pub mod review_write {
@@ -1585,6 +1599,9 @@ pub struct WatchReviewsRequest {
     /// Only changes after this one; empty: the present state of unfinished reviews, then all changes.
     #[prost(string, tag = "3")]
     pub cursor: ::prost::alloc::string::String,
+    /// How much `summary` tells.
+    #[prost(enumeration = "ReviewDetail", tag = "4")]
+    pub detail: i32,
 }
 impl ::prost::Name for WatchReviewsRequest {
     const NAME: &'static str = "WatchReviewsRequest";
@@ -1737,6 +1754,43 @@ impl ReviewState {
             "REVIEW_STATE_CANCELLED" => Some(Self::Cancelled),
             "REVIEW_STATE_DEAD" => Some(Self::Dead),
             "REVIEW_STATE_ABSORBED" => Some(Self::Absorbed),
+            _ => None,
+        }
+    }
+}
+/// How much is told of a review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ReviewDetail {
+    /// As the installation is set.
+    Unspecified = 0,
+    /// Nothing: `summary` is left empty.
+    Off = 1,
+    /// One line that names each write once.
+    On = 2,
+    /// The same with the opening words of what was written.
+    Verbose = 3,
+}
+impl ReviewDetail {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "REVIEW_DETAIL_UNSPECIFIED",
+            Self::Off => "REVIEW_DETAIL_OFF",
+            Self::On => "REVIEW_DETAIL_ON",
+            Self::Verbose => "REVIEW_DETAIL_VERBOSE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "REVIEW_DETAIL_UNSPECIFIED" => Some(Self::Unspecified),
+            "REVIEW_DETAIL_OFF" => Some(Self::Off),
+            "REVIEW_DETAIL_ON" => Some(Self::On),
+            "REVIEW_DETAIL_VERBOSE" => Some(Self::Verbose),
             _ => None,
         }
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use steward_base::{Clock, Fault as _};
 use steward_model::{
-    AnthropicOptions, CacheTtl, ModelError, PriceBook, Provider, ProviderConfig, ProviderKind, RetryPolicy, Retrying,
-    Secret, Thinking, TokioSleeper,
+    AnthropicOptions, CacheTtl, Cost, ModelError, PriceBook, Provider, ProviderConfig, ProviderKind, RetryPolicy,
+    Retrying, Secret, Thinking, TokioSleeper, Usage,
 };
 use steward_orchestrator_core::Error;
 use steward_runtime::StartError;
@@ -38,6 +38,7 @@ struct Endpoint {
     names: Vec<String>,
     review: String,
     max_output_tokens: Option<u32>,
+    meter: Meter,
 }
 
 /// A model that may be asked.
@@ -46,6 +47,7 @@ pub(crate) struct Chosen {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) name: String,
     pub(crate) max_output_tokens: Option<u32>,
+    meter: Meter,
 }
 
 /// Which model is used where.
@@ -128,6 +130,7 @@ impl Models {
             review: given(&config.review_model).unwrap_or_else(|| name.clone()),
             names: names(name, &config.others),
             max_output_tokens: config.max_output_tokens,
+            meter,
         };
         Ok(Self {
             endpoint: Some(Arc::new(endpoint)),
@@ -190,7 +193,18 @@ impl Endpoint {
             provider: Arc::clone(provider),
             name: model.to_owned(),
             max_output_tokens: self.max_output_tokens,
+            meter: self.meter.clone(),
         })
+    }
+}
+
+impl Chosen {
+    /// What a call cost, in millionths of a millionth of a dollar, if its price is known.
+    pub(crate) fn cost_picodollars(&self, usage: &Usage) -> Option<u64> {
+        match self.meter.cost(&self.name, usage) {
+            Cost::Priced(money) => u64::try_from(money.picodollars()).ok(),
+            Cost::Unpriced(_) => None,
+        }
     }
 }
 

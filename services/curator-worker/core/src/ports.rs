@@ -131,6 +131,9 @@ pub struct KeptReply {
     /// The provider's own form of it, where that says more; it goes back with the next question of the same review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<NativeBlocks>,
+    /// What the call cost, in millionths of a millionth of a dollar; absent when its price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
 }
 
 /// A call with its answer, as journalled.

@@ -179,6 +179,9 @@ pub struct Write {
     pub result: WriteResult,
     /// `ErrorInfo.reason` of a refusal; else empty.
     pub reason: String,
+    /// The gate that refused, if one did; else empty.
+    #[serde(default)]
+    pub gate: String,
     /// Revision that it made; empty when it made none.
     pub revision: String,
     /// What it rests on.
@@ -187,6 +190,9 @@ pub struct Write {
     pub why: String,
     /// What happened, as a line for people: `Profile updated`.
     pub line: String,
+    /// Opening words of what was written, on one line.
+    #[serde(default)]
+    pub preview: String,
 }
 
 /// A lesson that the reviewer turned down.
@@ -230,6 +236,10 @@ pub struct Report {
     pub iterations: u32,
     /// Tokens, over all tries.
     pub usage: Usage,
+    /// What the model calls cost whose price is known, in millionths of a millionth of a dollar.
+    pub cost: u64,
+    /// Model calls whose price is not known.
+    pub unpriced: u32,
     /// Writes, over all tries, each once.
     pub writes: Vec<Write>,
     /// What the reviewer turned down.

@@ -30,6 +30,8 @@ use crate::summary;
 const MOST: usize = 20;
 /// Characters of a text in the verdict that are kept.
 const LONGEST: usize = 500;
+/// Characters of the opening words of a write.
+const PREVIEW: usize = 120;
 
 /// What a try came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -331,9 +333,13 @@ impl Report {
     /// Takes cost and yield of all tries from what they have journalled (`R-10`).
     pub fn fill_from(&mut self, journalled: &Journalled) {
         self.iterations = u32::try_from(journalled.replies.len()).unwrap_or(u32::MAX);
-        self.usage = Usage::default();
-        for reply in journalled.replies.values() {
-            self.usage.add(&reply.reply.usage);
+        (self.usage, self.cost, self.unpriced) = (Usage::default(), 0, 0);
+        for kept in journalled.replies.values() {
+            self.usage.add(&kept.reply.usage);
+            match kept.cost {
+                Some(cost) => self.cost = self.cost.saturating_add(cost),
+                None => self.unpriced += 1,
+            }
         }
         self.writes = journalled
             .answers

@@ -3,12 +3,28 @@
 
 use crate::review::{Write, WriteResult};
 
+/// How much people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Nothing.
+    Off,
+    /// What happened.
+    #[default]
+    On,
+    /// The same with the opening words of what was written.
+    Verbose,
+}
+
 /// One line that names each write once; empty when there is nothing to tell.
-pub fn render(writes: &[Write]) -> String {
-    let mut lines: Vec<&str> = Vec::new();
-    for write in writes.iter().filter(|write| is_news(write)) {
-        if !lines.contains(&write.line.as_str()) {
-            lines.push(&write.line);
+pub fn render(writes: &[Write], detail: Detail) -> String {
+    let line = |write: &Write| match detail {
+        Detail::Verbose if !write.preview.is_empty() => format!("{}: {}", write.line, write.preview),
+        Detail::Off | Detail::On | Detail::Verbose => write.line.clone(),
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for line in writes.iter().filter(|write| is_news(write)).map(line) {
+        if detail != Detail::Off && !lines.contains(&line) {
+            lines.push(line);
         }
     }
     lines.join(" · ")
@@ -41,6 +57,8 @@ mod tests {
             evidence: None,
             why: String::new(),
             line: line.to_owned(),
+            gate: String::new(),
+            preview: String::new(),
         }
     }
 
@@ -55,9 +73,22 @@ mod tests {
             write("Notes change proposed", WriteResult::Proposed),
         ];
         assert_eq!(
-            render(&writes),
+            render(&writes, Detail::On),
             "Profile updated · Skill 'x' patched · Notes change proposed"
         );
-        assert_eq!(render(&writes[4..5]), "");
+        assert_eq!(render(&writes[4..5], Detail::On), "");
+    }
+
+    #[test]
+    fn nothing_is_told_where_that_is_wanted_and_the_opening_words_where_they_are() {
+        let of = |preview: &str| Write {
+            preview: preview.to_owned(),
+            ..write("Profile updated", WriteResult::Accepted)
+        };
+        let writes = [of("Prefers tea"), of("Gets up early"), of("Prefers tea")];
+        assert_eq!(render(&writes, Detail::Off), "");
+        assert_eq!(render(&writes, Detail::On), "Profile updated");
+        let verbose = "Profile updated: Prefers tea · Profile updated: Gets up early";
+        assert_eq!(render(&writes, Detail::Verbose), verbose);
     }
 }

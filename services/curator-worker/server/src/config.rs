@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use steward_curator_core::summary::Detail;
 use steward_queue::QueueOptions;
 use steward_runtime::Problem;
 
@@ -40,12 +41,36 @@ pub struct Config {
     pub give_way_seconds: u32,
     /// Milliseconds between two looks at the due reviews.
     pub outbox_milliseconds: u32,
+    /// How much people are told of their reviews, unless their client asks for more or less.
+    pub review_line: ReviewLine,
     /// Seconds between two pulls of the revocations.
     pub revocation_seconds: u32,
     /// Most connections that read at the same time.
     pub readers: u32,
     /// When libraries are curated.
     pub curation: CurationConfig,
+}
+
+/// How much people are told of a review (`R-8`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewLine {
+    /// Nothing.
+    Off,
+    /// One line that names each write once.
+    On,
+    /// The same with the opening words of what was written.
+    Verbose,
+}
+
+impl From<ReviewLine> for Detail {
+    fn from(line: ReviewLine) -> Self {
+        match line {
+            ReviewLine::Off => Self::Off,
+            ReviewLine::On => Self::On,
+            ReviewLine::Verbose => Self::Verbose,
+        }
+    }
 }
 
 impl Default for Config {
@@ -61,6 +86,7 @@ impl Default for Config {
             backoff_seconds: 30,
             give_way_seconds: 5,
             outbox_milliseconds: 1_000,
+            review_line: ReviewLine::On,
             revocation_seconds: 10,
             readers: 4,
             curation: CurationConfig::default(),

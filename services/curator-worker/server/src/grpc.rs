@@ -17,6 +17,7 @@ use steward_base::names::{ReviewId, SessionId, TeamId, UserId, parse_session, pa
 use steward_base::{Caller, FieldViolations};
 use steward_curator_core::Error;
 use steward_curator_core::review::Review;
+use steward_curator_core::summary::Detail;
 use steward_proto::learning::v1 as pb;
 use steward_proto::learning::v1::review_service_server::ReviewService;
 use tonic::{Request, Response, Status};
@@ -35,11 +36,13 @@ type ReviewStream = Pin<Box<dyn Stream<Item = Result<pb::WatchReviewsResponse, S
 #[derive(Debug, Clone)]
 pub(crate) struct Handlers {
     ledger: Ledger,
+    /// How much is told to those who do not say how much they want.
+    detail: Detail,
 }
 
 impl Handlers {
-    pub(crate) const fn new(ledger: Ledger) -> Self {
-        Self { ledger }
+    pub(crate) const fn new(ledger: Ledger, detail: Detail) -> Self {
+        Self { ledger, detail }
     }
 
     /// The caller's own review with this name. Anyone else's does not exist.

@@ -90,7 +90,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         closing.close().await;
         Ok(())
     });
-    let handlers = grpc::Handlers::new(ledger.clone());
+    let handlers = grpc::Handlers::new(ledger.clone(), config.review_line.into());
     let server = ReviewServiceServer::new(handlers)
         .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
         .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);

@@ -132,6 +132,11 @@ async fn a_due_review_becomes_a_write_and_one_line_for_people() {
         ("replay", common::Integrity::Workspace)
     );
     assert_eq!(review.usage.unwrap().input_tokens, Some(20));
+    assert_eq!(
+        (review.cost_microdollars, review.unpriced_calls),
+        (3, 1),
+        "one call has a price"
+    );
     let write = &review.writes[0];
     assert_eq!(
         (write.result(), write.why.as_str()),
@@ -419,6 +424,36 @@ async fn people_see_their_own_reviews_only_and_learn_everything_that_is_wrong() 
         (error.reason, error.kind),
         ("REVIEW_NOT_RETRYABLE", steward_base::ErrorKind::Precondition)
     );
+}
+
+/// `R-8`: off, on, verbose.
+#[tokio::test]
+async fn a_watch_tells_as_much_as_is_wanted() {
+    let rig = Rig::new("worker-detail", [calls(&[("memory", ADD)]), says(NOTHING)]).await;
+    rig.fakes.due("r1", 2, true, false);
+    rig.reaches("r1", ReviewState::Succeeded).await;
+    for (detail, summary) in [
+        (pb::ReviewDetail::Unspecified, "Profile updated"),
+        (pb::ReviewDetail::Off, ""),
+        (pb::ReviewDetail::On, "Profile updated"),
+        (pb::ReviewDetail::Verbose, "Profile updated: Prefers metric units"),
+    ] {
+        let request = pb::WatchReviewsRequest {
+            parent: ANN.to_owned(),
+            cursor: "0".to_owned(),
+            detail: detail.into(),
+            ..pb::WatchReviewsRequest::default()
+        };
+        let mut watch = rig.ann().watch_reviews(request).await.unwrap();
+        let told = loop {
+            let item = watch.message().await.unwrap().expect("the stream has no end");
+            if let Some(review) = item.review {
+                break review;
+            }
+        };
+        assert_eq!((told.state(), told.summary.as_str()), (ReviewState::Succeeded, summary));
+        assert_eq!(told.writes[0].preview, "Prefers metric units");
+    }
 }
 
 #[tokio::test]

@@ -51,6 +51,9 @@ pub struct Effect {
     pub result: EffectResult,
     /// `ErrorInfo.reason` of a refusal; else empty.
     pub reason: String,
+    /// Which gate refused, if one did; else empty.
+    #[serde(default)]
+    pub gate: String,
     /// Revision that the write made; empty when it made none.
     pub revision: String,
 }

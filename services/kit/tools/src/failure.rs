@@ -55,8 +55,15 @@ pub(crate) fn refused(
         target,
         result: EffectResult::Refused,
         reason: error.reason.to_owned(),
+        gate: gate(error),
         revision: String::new(),
     })
+}
+
+/// Which of its gates a service names.
+fn gate(error: &ClientError) -> String {
+    let named = error.metadata.iter().find(|(key, _)| *key == "gate");
+    named.map(|(_, gate)| gate.clone()).unwrap_or_default()
 }
 
 /// Whether the error is a decision about this call, which certainly changed nothing.

@@ -216,6 +216,7 @@ fn applied(action: Action, target: Target, store: String, response: pb::ApplyRes
         target,
         result,
         reason: String::new(),
+        gate: String::new(),
         revision,
     })
 }

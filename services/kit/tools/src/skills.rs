@@ -166,6 +166,7 @@ pub(crate) async fn manage(clients: &Clients, context: &ToolContext, arguments: 
                 target: skill.name,
                 result: EffectResult::Accepted,
                 reason: String::new(),
+                gate: String::new(),
                 revision: skill.revision,
             })
         }

@@ -153,7 +153,7 @@ impl Person {
         let request = learning::WatchReviewsRequest {
             parent: self.user.clone(),
             session: session.to_owned(),
-            cursor: String::new(),
+            ..learning::WatchReviewsRequest::default()
         };
         let list = learning::ListReviewsRequest {
             parent: self.user.clone(),

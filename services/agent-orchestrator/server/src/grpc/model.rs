@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 
 use super::agent_status;
 use super::convert::usage_to_pb;
-use crate::model::{Models, model_error};
+use crate::model::{Chosen, Models, model_error};
 
 /// Serves [`Models`].
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl ModelService for ModelRpc {
         tracing::debug!(purpose, model = model.name, "a job asks the model");
         let items = deltas.filter_map(move |delta| {
             let item = match delta {
-                Ok(delta) => item(delta, &sent).map(Ok),
+                Ok(delta) => item(delta, &sent, &model).map(Ok),
                 Err(error) => Some(Err(failed(&error))),
             };
             std::future::ready(item)
@@ -218,7 +218,7 @@ impl Sent {
     }
 }
 
-fn item(delta: Delta, sent: &Sent) -> Option<pb::GenerateResponse> {
+fn item(delta: Delta, sent: &Sent, asked: &Chosen) -> Option<pb::GenerateResponse> {
     use pb::generate_response::Item;
     let item = match delta {
         Delta::Text(text) => Item::TextDelta(text),
@@ -240,6 +240,7 @@ fn item(delta: Delta, sent: &Sent) -> Option<pb::GenerateResponse> {
             messages_sha256: sent.messages.clone(),
             model: sent.model.clone(),
             native: native.map(native_to_pb),
+            cost_picodollars: asked.cost_picodollars(&usage),
         }),
         Delta::Retrying { .. } | Delta::ToolCallStarted { .. } => return None,
     };

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use steward_base::{Clock, Fault as _};
 use steward_model::{
-    CacheTtl, Continuation, Delta, DeltaStream, FinishReason, ModelError, ModelRequest, PriceBook, Provider, Rendered,
-    Usage, cost,
+    CacheTtl, Continuation, Cost, Delta, DeltaStream, FinishReason, ModelError, ModelRequest, PriceBook, Provider,
+    Rendered, Usage, cost,
 };
 use steward_runtime::genai::{Operation, Tokens};
 use tracing::Instrument as _;
@@ -23,6 +23,15 @@ pub(super) struct Meter {
     pub(super) prices: Arc<PriceBook>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: ModelMetrics,
+}
+
+impl Meter {
+    /// What a call cost by today's prices.
+    pub(super) fn cost(&self, model: &str, usage: &Usage) -> Cost {
+        let prompt = usage.input.unwrap_or(0);
+        let row = self.prices.row(&self.vendor, model, self.clock.now(), prompt);
+        cost(usage, row, self.cache)
+    }
 }
 
 /// The provider, for one purpose.
@@ -79,15 +88,8 @@ impl Call {
     }
 
     fn answered(&mut self, reason: FinishReason, usage: &Usage) {
-        let Meter {
-            vendor,
-            cache,
-            prices,
-            clock,
-            metrics,
-        } = &self.meter;
-        let row = prices.row(vendor, &self.model, clock.now(), usage.input.unwrap_or(0));
-        metrics.consumed(&self.labels, usage, cost(usage, row, *cache));
+        let cost = self.meter.cost(&self.model, usage);
+        self.meter.metrics.consumed(&self.labels, usage, cost);
         let tokens = Tokens {
             input: usage.input,
             cache_read: usage.cached_input,

@@ -17,7 +17,7 @@ use crate::error::Error;
 /// Changes of one call to the registry.
 const BATCH: usize = 200;
 
-/// The skills that reviews and curations made.
+/// The skills that may age.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Library {
     /// Their records.

@@ -130,7 +130,7 @@ pub(super) fn curation(run: &Run, plan: &Plan, snapshot: &str, changes: &[Change
     let _ = write!(
         page,
         "\nStale after {} days without use or change, set aside after {}.\n\n\
-         | skills made by reviews | before | after |\n|---|---:|---:|\n\
+         | skills that may age | before | after |\n|---|---:|---:|\n\
          | active | {} | {} |\n| stale | {} | {} |\n| archived | {} | {} |\n",
         settings.stale_days,
         settings.archive_days,

@@ -32,7 +32,8 @@ impl Age {
     }
 }
 
-/// A skill that a review or a curation made, as the registry lists it. Skills of other makers are never listed.
+/// A skill that may age, as the registry lists it: one that a review or a curation made, or a builtin that nothing rests on
+/// where the installation lets those age (`C-3`). Others are never listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Identity.
@@ -43,6 +44,8 @@ pub struct Record {
     pub age: Age,
     /// Whether a person pinned it.
     pub pinned: bool,
+    /// Whether a schedule names it, by the registry's record.
+    pub referenced: bool,
     /// Uses, which are views as well.
     pub uses: u64,
     /// Changes after its creation.
@@ -128,7 +131,7 @@ pub fn decide(
             let (to, why) = match seen {
                 None => (record.age, Why::FirstSight),
                 Some(_) if record.pinned => (record.age, Why::Pinned),
-                Some(_) if scheduled.contains(&record.name) => (record.age, Why::Scheduled),
+                Some(_) if record.referenced || scheduled.contains(&record.name) => (record.age, Why::Scheduled),
                 Some(_) => aged(now, record, anchor, settings),
             };
             Decision {
@@ -183,6 +186,7 @@ mod tests {
             name: "teams/red/skills/s".to_owned(),
             age,
             pinned: false,
+            referenced: false,
             uses: 0,
             patches: 0,
             last_used: None,
@@ -314,9 +318,13 @@ mod tests {
                 ..used(Age::Active, -200)
             })
             .into();
+        records[1].referenced = true;
         records[3].last_changed = Some(day(-1));
         let seen = records.iter().map(|record| (record.uid.clone(), day(-200))).collect();
-        let scheduled = records[..3].iter().map(|record| record.name.clone()).collect();
+        let scheduled = [&records[0], &records[2]]
+            .into_iter()
+            .map(|record| record.name.clone())
+            .collect();
         let decided = decide(day(0), &records, &seen, &scheduled, SETTINGS);
         assert!(decided.iter().all(|decision| !decision.is_change()), "{decided:?}");
     }

@@ -4,7 +4,7 @@ use steward_base::Timestamp;
 
 use super::{Due, Problem, Report, Review, ReviewState};
 use crate::error::Error;
-use crate::summary;
+use crate::summary::{self, Detail};
 
 /// How a run ended for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Review {
         self.to_seq = self.to_seq.max(older.to_seq);
         older.state = ReviewState::Absorbed;
         older.absorbed_by = Some(self.id.clone());
-        older.summary = summary::render(&older.report.writes);
+        older.summary = summary::render(&older.report.writes, Detail::On);
         older.ended_at = Some(now);
     }
 
@@ -79,7 +79,7 @@ impl Review {
 
     /// It ends.
     pub fn end(&mut self, ending: Ending, report: Report, now: Timestamp) {
-        self.summary = summary::render(&report.writes);
+        self.summary = summary::render(&report.writes, Detail::On);
         let (state, problem) = match ending {
             Ending::Finished if summary::has_news(&report.writes) => (ReviewState::Succeeded, None),
             Ending::Finished => (ReviewState::NothingToSave, None),
@@ -165,6 +165,8 @@ mod tests {
             target: "teams/red/users/ann/memory/profile".to_owned(),
             result,
             reason: String::new(),
+            gate: String::new(),
+            preview: String::new(),
             revision: String::new(),
             evidence: None,
             why: String::new(),

@@ -86,6 +86,7 @@ impl JournalledDispatch {
         let write = outcome.write.map(|write| Write {
             evidence,
             why: text(call, "why"),
+            preview: preview(call),
             ..write
         });
         let record = CallRecord {
@@ -165,6 +166,8 @@ fn refused(call: &CallRequest, refusal: String) -> CallRecord {
             target,
             result: WriteResult::Refused,
             reason: POLICY.to_owned(),
+            gate: String::new(),
+            preview: preview(call),
             revision: String::new(),
             evidence: None,
             why: text(call, "why"),
@@ -178,6 +181,33 @@ fn done(record: CallRecord) -> Dispatched {
         is_error: record.is_error,
         spans: record.spans,
     })
+}
+
+/// Opening words of what the call writes, or of what it takes away: of a skill its text, without the header.
+fn preview(call: &CallRequest) -> String {
+    let of = |fields: &serde_json::Map<String, serde_json::Value>| {
+        let written = ["content", "new_text", "old_text", "path"].into_iter();
+        let mut texts = written.filter_map(|field| fields.get(field)?.as_str());
+        texts.find(|text| !text.trim().is_empty()).map(body).map(str::to_owned)
+    };
+    let operations = call.arguments.get("operations").and_then(serde_json::Value::as_array);
+    let of_each: Vec<String> = operations
+        .into_iter()
+        .flatten()
+        .filter_map(|operation| of(operation.as_object()?))
+        .collect();
+    let whole = of(&call.arguments).unwrap_or_else(|| of_each.join(" · "));
+    let line = whole.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(super::PREVIEW) {
+        Some(_) => line.chars().take(super::PREVIEW - 1).chain(['…']).collect(),
+        None => line,
+    }
+}
+
+/// A skill's text without its header; any other text as it is.
+fn body(text: &str) -> &str {
+    let after = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    after.map_or(text, |(_, body)| body)
 }
 
 /// A text argument, cut to what the ledger keeps.

@@ -338,3 +338,68 @@ async fn a_digest_gives_nothing_back_but_its_own_replies() {
     assert_eq!(tried.report.mode, Some(Mode::Digest));
     assert_eq!(world.beside(), [(None, vec![]), (None, vec![at(3, "reply 1")])]);
 }
+
+/// `R-10`: a call without a price is not free.
+#[tokio::test]
+async fn the_cost_of_priced_calls_is_summed_and_the_others_are_counted() {
+    let world = World::new([calls(&[("memory", ADD)]), says(NOTHING)]).priced([1_200_000]);
+    let report = run(&world, &SharedJournal::default()).await.report;
+    assert_eq!((report.cost, report.unpriced, report.iterations), (1_200_000, 1, 2));
+}
+
+/// `R-8`: what people are shown of a write is what was written, not what surrounds it.
+#[tokio::test]
+async fn the_opening_words_of_a_write_are_kept() {
+    let skill = r##"{"action":"create","name":"units","content":"---\nname: units\ndescription: d\n---\n\n# Units\n\nUse  metric.\n","evidence":["s1"],"basis":"stated"}"##;
+    let batch = r#"{"action":"batch","target":"notes","operations":[{"action":"add","content":"one"},{"action":"remove","old_text":"two"}],"evidence":["s1"],"basis":"stated"}"#;
+    let long = format!(
+        r#"{{"action":"add","target":"notes","content":"{}","evidence":["s1"],"basis":"stated"}}"#,
+        "字".repeat(300)
+    );
+    for (tool, arguments, expected) in [
+        ("memory", ADD, "Prefers metric units".to_owned()),
+        ("skill_manage", skill, "# Units Use metric.".to_owned()),
+        ("memory", batch, "one · two".to_owned()),
+        ("memory", &long, format!("{}…", "字".repeat(119))),
+    ] {
+        let world = World::new([calls(&[(tool, arguments)]), says(NOTHING)]);
+        let report = run(&world, &SharedJournal::default()).await.report;
+        assert_eq!(report.writes[0].preview, expected, "{arguments}");
+    }
+}
+
+/// `R-2`: the plan of a review that starts late is made anew, since the provider has forgotten the conversation by then; a
+/// later try keeps what the first had decided.
+#[tokio::test]
+async fn a_long_history_is_replayed_early_and_folded_late() {
+    let late = |world: &World, journal: &SharedJournal, late: bool| {
+        let (world, journal) = (world.clone(), journal.claim());
+        async move {
+            run_review(
+                &world.review(),
+                late,
+                Arc::new(world.clone()),
+                Arc::new(journal),
+                &Halt::new(),
+            )
+            .await
+        }
+    };
+    let long = || {
+        World::new([says(NOTHING)])
+            .with_a_window(1_000_000)
+            .with_history_of(120_000)
+    };
+    for (is_late, mode) in [(false, Mode::Replay), (true, Mode::Digest)] {
+        let tried = late(&long(), &SharedJournal::default(), is_late).await;
+        assert_eq!(tried.report.mode, Some(mode), "late: {is_late}");
+    }
+    let (silent, journal) = (long().again([]), SharedJournal::default());
+    assert_eq!(late(&silent, &journal, false).await.report.mode, Some(Mode::Replay));
+    let again = late(&silent.again([says(NOTHING)]), &journal, true).await;
+    assert_eq!(
+        again.report.mode,
+        Some(Mode::Replay),
+        "the request of a try is that of the first"
+    );
+}

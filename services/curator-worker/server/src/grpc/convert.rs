@@ -5,7 +5,8 @@ use steward_base::{Integrity, Timestamp};
 use steward_curator_core::review::{
     Basis, Evidence, Mode, Rejected, Review, ReviewState, Write, WriteResult, review_name,
 };
-use steward_model::Usage;
+use steward_curator_core::summary::{self, Detail};
+use steward_model::{Money, Usage};
 use steward_proto::common::v1 as common;
 use steward_proto::learning::v1 as pb;
 use steward_proto::learning::v1::review_write::Result as PbResult;
@@ -31,6 +32,8 @@ pub(super) fn review(review: &Review) -> pb::Review {
         attempts: review.attempts,
         iterations: report.iterations,
         usage: Some(usage(&report.usage)),
+        cost_microdollars: Money::from_picodollars(report.cost.into()).microdollars(),
+        unpriced_calls: report.unpriced,
         mode: report.mode.map(Mode::as_str).unwrap_or_default().to_owned(),
         rubric: report.rubric.clone(),
         integrity: report
@@ -46,6 +49,19 @@ pub(super) fn review(review: &Review) -> pb::Review {
             .map(|by| review_name(&review.team, by))
             .unwrap_or_default(),
         session,
+    }
+}
+
+/// As [`review`], and told so much of it.
+pub(super) fn told(found: &Review, detail: Detail) -> pb::Review {
+    let summary = match detail {
+        _ if found.summary.is_empty() => String::new(),
+        Detail::On => found.summary.clone(),
+        Detail::Off | Detail::Verbose => summary::render(&found.report.writes, detail),
+    };
+    pb::Review {
+        summary,
+        ..review(found)
     }
 }
 
@@ -78,6 +94,8 @@ fn write(write: &Write, session: &str) -> pb::ReviewWrite {
         evidence: write.evidence.as_ref().map(|cited| evidence(cited, session)),
         why: write.why.clone(),
         revision: write.revision.clone(),
+        gate: write.gate.clone(),
+        preview: write.preview.clone(),
     }
 }
 

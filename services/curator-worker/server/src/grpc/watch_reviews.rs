@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use steward_base::FieldViolations;
 use steward_curator_core::Error;
+use steward_curator_core::summary::Detail;
 use steward_proto::learning::v1 as pb;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -30,7 +31,13 @@ pub(super) fn watch_reviews(
     let invalid = |violations| fail(Error::Invalid(violations));
     let whose = whose(caller, &message.parent, &message.session).map_err(invalid)?;
     let cursor = cursor(&message.cursor).map_err(invalid)?;
-    Ok(Response::new(Box::pin(stream(handlers.clone(), whose, cursor))))
+    let detail = match message.detail() {
+        pb::ReviewDetail::Unspecified => handlers.detail,
+        pb::ReviewDetail::Off => Detail::Off,
+        pb::ReviewDetail::On => Detail::On,
+        pb::ReviewDetail::Verbose => Detail::Verbose,
+    };
+    Ok(Response::new(Box::pin(stream(handlers.clone(), whose, cursor, detail))))
 }
 
 /// The number after which changes are wanted; `None` for the present state first.
@@ -44,13 +51,13 @@ fn cursor(text: &str) -> Result<Option<u64>, FieldViolations> {
     number.map(Some)
 }
 
-fn stream(handlers: Handlers, whose: Whose, cursor: Option<u64>) -> impl futures::Stream<Item = Item> {
+fn stream(handlers: Handlers, whose: Whose, cursor: Option<u64>, detail: Detail) -> impl futures::Stream<Item = Item> {
     async_stream::try_stream! {
         let mut last = cursor.unwrap_or_default();
         if cursor.is_none() {
             let present = handlers.ledger.unfinished(&whose).await.map_err(fail)?;
             for (number, review) in &present.reviews {
-                yield item(*number, Some(convert::review(review)));
+                yield item(*number, Some(convert::told(review, detail)));
             }
             last = present.last;
         }
@@ -62,7 +69,7 @@ fn stream(handlers: Handlers, whose: Whose, cursor: Option<u64>) -> impl futures
             let hint = handlers.ledger.signals().changed.notified();
             let changes = handlers.ledger.changed_after(&whose, last, BATCH).await.map_err(fail)?;
             for (number, review) in &changes.reviews {
-                yield item(*number, Some(convert::review(review)));
+                yield item(*number, Some(convert::told(review, detail)));
                 spoken = Instant::now();
             }
             let more = changes.reviews.len() >= BATCH as usize;

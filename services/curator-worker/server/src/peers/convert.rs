@@ -64,7 +64,7 @@ pub(super) fn cited(evidence: &Evidence) -> CitedEvidence {
     }
 }
 
-/// The run adds evidence and reason.
+/// The run adds evidence, reason and opening words.
 pub(super) fn write(effect: Effect, line: String) -> Write {
     Write {
         tool: effect.tool,
@@ -77,6 +77,8 @@ pub(super) fn write(effect: Effect, line: String) -> Write {
             EffectResult::Refused => WriteResult::Refused,
         },
         reason: effect.reason,
+        gate: effect.gate,
+        preview: String::new(),
         revision: effect.revision,
         evidence: None,
         why: String::new(),

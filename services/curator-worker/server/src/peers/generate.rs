@@ -40,7 +40,8 @@ pub(super) async fn generate(
                     usage: usage(finish.usage.as_ref()),
                 };
                 let native = finish.native.map(super::convert::native);
-                return Ok(KeptReply { reply, native });
+                let cost = finish.cost_picodollars;
+                return Ok(KeptReply { reply, native, cost });
             }
             None => {}
         }

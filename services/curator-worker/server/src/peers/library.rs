@@ -106,6 +106,7 @@ fn record(found: pb::LibraryRecord) -> Result<Record, Error> {
     Ok(Record {
         age: age(found.age())?,
         pinned: found.pinned,
+        referenced: found.referenced,
         uses: found.uses,
         patches: found.patches,
         last_used: found.last_use_time.map(time),

@@ -77,10 +77,10 @@ async fn save(connection: &mut SqliteConnection, review: &Review, change: Option
              team, id, user_id, session, turn, to_seq, memory, skills, state, summary, problem_reason, problem_message,
              attempts, iterations, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens,
              reasoning_tokens, mode, rubric, integrity, writes, rejected, used_skills, absorbed_by, created_at,
-             ended_at, traceparent, change_seq
+             ended_at, traceparent, change_seq, cost_picodollars, unpriced_calls
          ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
              ?23, ?24, ?25, ?26, ?27, ?28, ?29,
-             coalesce(?30, (SELECT change_seq FROM review WHERE team = ?1 AND id = ?2)))
+             coalesce(?30, (SELECT change_seq FROM review WHERE team = ?1 AND id = ?2)), ?31, ?32)
          ON CONFLICT (team, id) DO UPDATE SET
              to_seq = excluded.to_seq, memory = excluded.memory, skills = excluded.skills, state = excluded.state,
              summary = excluded.summary, problem_reason = excluded.problem_reason,
@@ -90,7 +90,8 @@ async fn save(connection: &mut SqliteConnection, review: &Review, change: Option
              output_tokens = excluded.output_tokens, reasoning_tokens = excluded.reasoning_tokens,
              mode = excluded.mode, rubric = excluded.rubric, integrity = excluded.integrity,
              writes = excluded.writes, rejected = excluded.rejected, used_skills = excluded.used_skills,
-             absorbed_by = excluded.absorbed_by, ended_at = excluded.ended_at, change_seq = excluded.change_seq",
+             absorbed_by = excluded.absorbed_by, ended_at = excluded.ended_at, change_seq = excluded.change_seq,
+             cost_picodollars = excluded.cost_picodollars, unpriced_calls = excluded.unpriced_calls",
     )
     .bind(review.team.as_str())
     .bind(review.id.as_str())
@@ -122,6 +123,8 @@ async fn save(connection: &mut SqliteConnection, review: &Review, change: Option
     .bind(review.ended_at.map(Timestamp::as_micros))
     .bind(&review.traceparent)
     .bind(change)
+    .bind(signed(report.cost))
+    .bind(report.unpriced)
     .execute(connection)
     .await?;
     Ok(())
@@ -175,6 +178,8 @@ fn report(row: &SqliteRow) -> Result<Report, Failure> {
             output: tokens("output_tokens")?,
             reasoning: tokens("reasoning_tokens")?,
         },
+        cost: unsigned(row.try_get("cost_picodollars")?),
+        unpriced: row.try_get("unpriced_calls")?,
         writes: parse(row.try_get("writes")?)?,
         rejected: parse(row.try_get("rejected")?)?,
         used_skills: parse(row.try_get("used_skills")?)?,

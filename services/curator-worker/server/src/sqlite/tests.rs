@@ -121,6 +121,8 @@ fn accepted() -> Write {
         target: "teams/red/users/ann/memory/profile".to_owned(),
         result: WriteResult::Accepted,
         reason: String::new(),
+        gate: String::new(),
+        preview: String::new(),
         revision: "1".to_owned(),
         evidence: None,
         why: String::new(),
@@ -239,6 +241,21 @@ async fn giving_way_costs_no_try_and_a_failure_does() {
     );
 }
 
+/// `R-2`: twice at most, and even a worker that counts wrongly loses nothing.
+#[tokio::test]
+async fn a_review_gives_way_twice_and_is_finished_then() {
+    let rig = Rig::new("ledger-twice").await;
+    rig.ledger.enqueue(vec![due("a", "s", 8, MEMORY)]).await.unwrap();
+    for releases in [0, 1, 2, 2] {
+        let claimed = rig.claim().await;
+        assert_eq!((claimed.job.job.releases, claimed.review.attempts), (releases, 1));
+        rig.settle(&claimed, HaltReason::GiveWay).await;
+    }
+    let last = rig.claim().await;
+    rig.settle(&last, HaltReason::Ended(Ending::Finished)).await;
+    assert_eq!(rig.get("a").await.state, ReviewState::NothingToSave);
+}
+
 #[tokio::test]
 async fn after_three_tries_a_review_is_dead_and_says_why() {
     let rig = Rig::new("ledger-dead").await;
@@ -322,6 +339,7 @@ async fn the_journal_survives_a_restart_and_refuses_a_stale_claim() {
             model: "m".to_owned(),
             blocks: r#"[{"n":9007199254740993}]"#.to_owned(),
         }),
+        cost: Some(5),
     };
     let at = StepRef { step: 0, attempt: 0 };
     let journal = rig.ledger.journal(&first.job.claim);

@@ -219,7 +219,7 @@ impl Fakes {
             kind: kind.into(),
             entry,
             revision: 1,
-            old_content: String::new(),
+            ..Default::default()
         };
         Ok(memory::ApplyResponse {
             changes: vec![change],
@@ -354,6 +354,8 @@ impl ModelService for Fakes {
             finish_reason,
             usage,
             native: Some(native(&format!("answer {number}"))),
+            // There is a price for the first one.
+            cost_picodollars: (number == 1).then_some(2_600_000),
             ..Default::default()
         }));
         let items = items

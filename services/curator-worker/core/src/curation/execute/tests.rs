@@ -58,6 +58,7 @@ impl Fake {
                 uid,
                 age: Age::Active,
                 pinned: false,
+                referenced: false,
                 uses: 1,
                 patches: 0,
                 last_used: Some(day(-age)),

@@ -35,6 +35,8 @@ struct Inner {
     replies: VecDeque<Reply>,
     requests: Vec<ModelRequest>,
     beside: Vec<Continuation>,
+    /// What the next calls cost; nothing is known of those after them.
+    prices: VecDeque<u64>,
     /// Whether the model thinks aloud in its own form.
     thinks: bool,
     calls: Vec<ToolUse>,
@@ -52,6 +54,7 @@ pub(super) struct World {
     kinds: Kinds,
     undone: bool,
     review_model: String,
+    context_window: u64,
 }
 
 /// A reply that only speaks.
@@ -130,7 +133,21 @@ impl World {
             },
             undone: false,
             review_model: "parent".to_owned(),
+            context_window: 128_000,
         }
+    }
+
+    pub(super) fn with_a_window(mut self, tokens: u64) -> Self {
+        self.context_window = tokens;
+        self
+    }
+
+    /// The person has said about so many tokens more.
+    pub(super) fn with_history_of(mut self, tokens: usize) -> Self {
+        let words = "lorem ".repeat(tokens * 4 / 6);
+        self.messages.push(said(3, Message::user(words), Vec::new()));
+        self.messages.push(said(4, Message::assistant("Noted."), Vec::new()));
+        self
     }
 
     /// The same world with another script for the model.
@@ -191,6 +208,12 @@ impl World {
                 self.natives.insert(at, native(&format!("of {}", message.id)));
             }
         }
+        self
+    }
+
+    /// The first calls cost so much; the price of the others is not known.
+    pub(super) fn priced(self, prices: impl IntoIterator<Item = u64>) -> Self {
+        self.inner.lock().unwrap().prices = prices.into_iter().collect();
         self
     }
 
@@ -285,7 +308,7 @@ impl Peers for World {
     async fn route(&self) -> Result<Route, Error> {
         Ok(Route {
             review_model: self.review_model.clone(),
-            context_window: 128_000,
+            context_window: self.context_window,
         })
     }
 
@@ -296,7 +319,8 @@ impl Peers for World {
         let reply = inner.replies.pop_front();
         let reply = reply.ok_or_else(|| Error::peer("agent-orchestrator", Silent("MODEL_UNAVAILABLE")))?;
         let native = inner.thinks.then(|| native(&format!("reply {}", inner.requests.len())));
-        Ok(KeptReply { reply, native })
+        let cost = inner.prices.pop_front();
+        Ok(KeptReply { reply, native, cost })
     }
 
     async fn call(&self, call: ToolUse) -> Result<ToolOutcome, Error> {
@@ -326,6 +350,8 @@ impl Peers for World {
             target: "x".to_owned(),
             result: WriteResult::Accepted,
             reason: String::new(),
+            gate: String::new(),
+            preview: String::new(),
             revision: "1".to_owned(),
             evidence: None,
             why: String::new(),
