@@ -20,7 +20,7 @@ use crate::error::ModelError;
 use crate::http::{KeyHeader, Limits, Server, answer, endpoint};
 use crate::message::ModelRequest;
 use crate::native::Continuation;
-use crate::provider::{DeltaStream, Provider};
+use crate::provider::{DeltaStream, Prepared, Provider};
 use crate::render::Rendered;
 use crate::secret::Secret;
 
@@ -152,25 +152,19 @@ impl AnthropicProvider {
         }
         Ok(Self { server, options })
     }
-
-    async fn post(&self, request: &ModelRequest, continuation: &Continuation) -> Result<reqwest::Response, ModelError> {
-        let body = render(request, continuation, &self.options)?.body;
-        self.server.post(body).await
-    }
 }
 
 #[async_trait]
 impl Provider for AnthropicProvider {
-    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
-        self.stream_with(request, Continuation::default()).await
+    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
+        render(request, continuation, &self.options)
     }
 
-    async fn stream_with(
-        &self,
-        request: ModelRequest,
-        mut continuation: Continuation,
-    ) -> Result<DeltaStream, ModelError> {
-        let response = match self.post(&request, &continuation).await {
+    async fn send(&self, prepared: Prepared) -> Result<DeltaStream, ModelError> {
+        let Prepared {
+            request, continuation, ..
+        } = prepared;
+        let response = match self.server.post(prepared.rendered.body).await {
             // Signatures are bound to what came before them: a planned break, or a key of another account, ends their
             // worth. The conversation is worth more than its reasoning.
             Err(error) if !continuation.natives.is_empty() && refuses_reasoning(&error) => {
@@ -178,8 +172,11 @@ impl Provider for AnthropicProvider {
                     kept = continuation.natives.len(),
                     "the provider refuses earlier reasoning; it is left out"
                 );
-                continuation.natives.clear();
-                self.post(&request, &continuation).await?
+                let bare = Continuation {
+                    stable_len: continuation.stable_len,
+                    ..Continuation::default()
+                };
+                self.server.post(self.rendered(&request, &bare)?.body).await?
             }
             other => other?,
         };
@@ -188,10 +185,6 @@ impl Provider for AnthropicProvider {
             Assembler::new(&request, &self.options, self.server.key().cloned()),
         )
         .await
-    }
-
-    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
-        render(request, continuation, &self.options)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::ModelError;
 use crate::http::{KeyHeader, Limits, Server, answer, endpoint};
 use crate::message::ModelRequest;
 use crate::native::Continuation;
-use crate::provider::{DeltaStream, Provider};
+use crate::provider::{DeltaStream, Prepared, Provider};
 use crate::render::{Rendered, WireOptions, render_with};
 use crate::secret::Secret;
 
@@ -83,15 +83,14 @@ impl OpenAiProvider {
 
 #[async_trait]
 impl Provider for OpenAiProvider {
-    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
-        let body = render_with(&request, &self.wire)?.body;
-        let response = self.server.post(body).await?;
-        let assembler = Assembler::new(CallIds::of(&request), self.server.key().cloned());
-        answer(response, assembler).await
-    }
-
     fn rendered(&self, request: &ModelRequest, _continuation: &Continuation) -> Result<Rendered, ModelError> {
         render_with(request, &self.wire)
+    }
+
+    async fn send(&self, prepared: Prepared) -> Result<DeltaStream, ModelError> {
+        let response = self.server.post(prepared.rendered.body).await?;
+        let assembler = Assembler::new(CallIds::of(&prepared.request), self.server.key().cloned());
+        answer(response, assembler).await
     }
 }
 

@@ -2,6 +2,7 @@
 //! the session and made by any replica (`P-4`).
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use steward_base::hash::sha256_hex;
 
 use crate::anthropic::render::without_markers;
@@ -78,6 +79,102 @@ pub fn check(previous: Option<&PrefixState>, rendered: &Rendered) -> PrefixVerdi
         PrefixVerdict::Extends
     } else {
         PrefixVerdict::Broken(broken)
+    }
+}
+
+/// Judges the requests of a session one after the other, and hashes each byte once: what was sent before is compared with
+/// what is sent now, and only what is new of it is hashed.
+#[derive(Clone)]
+pub struct PrefixJudge {
+    state: Option<PrefixState>,
+    /// The last request of this process, with the hash of its messages going on.
+    sent: Option<(Rendered, Sha256)>,
+}
+
+impl std::fmt::Debug for PrefixJudge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PrefixJudge")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PrefixJudge {
+    /// For a session whose last request left this state.
+    pub const fn new(previous: Option<PrefixState>) -> Self {
+        Self {
+            state: previous,
+            sent: None,
+        }
+    }
+
+    /// The judgement on the next request, as [`check`] gives it, and the state that it leaves.
+    pub fn judge(&mut self, rendered: Rendered) -> (PrefixVerdict, PrefixState) {
+        let before = self.sent.as_ref().map(|(before, _)| before);
+        let hash = |now: &[u8], then: Option<&[u8]>, known: Option<&String>| match known {
+            Some(known) if then == Some(now) => known.clone(),
+            _ => sha256_hex(now),
+        };
+        let state = self.state.as_ref();
+        let tools_sha = hash(
+            rendered.tools(),
+            before.map(Rendered::tools),
+            state.map(|state| &state.tools_sha),
+        );
+        let system_sha = hash(
+            rendered.system(),
+            before.map(Rendered::system),
+            state.map(|state| &state.system_sha),
+        );
+        let (extends, hasher) = self.go_on(rendered.messages());
+        let mut broken = Vec::new();
+        if let Some(state) = state {
+            let segments = [
+                (state.tools_sha == tools_sha, PrefixSegment::Tools),
+                (state.system_sha == system_sha, PrefixSegment::System),
+                (extends, PrefixSegment::Messages),
+            ];
+            broken.extend(
+                segments
+                    .into_iter()
+                    .filter(|(kept, _)| !kept)
+                    .map(|(_, segment)| segment),
+            );
+        }
+        let verdict = match state {
+            None => PrefixVerdict::First,
+            Some(_) if broken.is_empty() => PrefixVerdict::Extends,
+            Some(_) => PrefixVerdict::Broken(broken),
+        };
+        let now = PrefixState {
+            tools_sha,
+            system_sha,
+            messages_len: rendered.messages().len() as u64,
+            messages_sha: hex::encode(hasher.clone().finalize()),
+        };
+        self.state = Some(now.clone());
+        self.sent = Some((rendered, hasher));
+        (verdict, now)
+    }
+
+    /// Whether `messages` extend those before, and the hash over all of them.
+    fn go_on(&self, messages: &[u8]) -> (bool, Sha256) {
+        if let Some((before, hasher)) = &self.sent {
+            if let Some(more) = messages.strip_prefix(before.messages()) {
+                return (true, hasher.clone().chain_update(more));
+            }
+            return (false, Sha256::new_with_prefix(messages));
+        }
+        let head = self.state.as_ref().and_then(|state| {
+            let len = usize::try_from(state.messages_len).ok()?;
+            Some((messages.split_at_checked(len)?, &state.messages_sha))
+        });
+        let Some(((head, more), expected)) = head else {
+            return (false, Sha256::new_with_prefix(messages));
+        };
+        let hasher = Sha256::new_with_prefix(head);
+        let extends = hex::encode(hasher.clone().finalize()) == *expected;
+        (extends, hasher.chain_update(more))
     }
 }
 
@@ -184,6 +281,28 @@ mod tests {
             check(Some(&state), &other),
             broken(&[PrefixSegment::Tools, PrefixSegment::System])
         );
+    }
+
+    #[test]
+    fn a_judge_says_what_the_hashes_say_and_goes_on_from_a_kept_state() {
+        let tools = r#"[{"name":"t","description":"","input_schema":{}}]"#;
+        let requests = [
+            rendered("s", "[]", &["a"]),
+            rendered("s", "[]", &["a", "b"]),
+            rendered("s", "[]", &["a", "b"]),
+            rendered("s", "[]", &["a"]),
+            rendered("s", tools, &["a", "c"]),
+            rendered("S", tools, &["A", "c", "d"]),
+            rendered("S", tools, &["A", "c", "d", "e"]),
+        ];
+        let (mut judge, mut state) = (PrefixJudge::new(None), None);
+        for request in &requests {
+            let expected = (check(state.as_ref(), request), PrefixState::of(request));
+            let mut fresh = PrefixJudge::new(state);
+            assert_eq!(fresh.judge(request.clone()), expected, "from a kept state");
+            assert_eq!(judge.judge(request.clone()), expected, "from the request before");
+            state = Some(expected.1);
+        }
     }
 
     #[test]

@@ -11,52 +11,75 @@ use serde::{Deserialize, Serialize};
 use crate::error::ModelError;
 use crate::message::{ModelRequest, ToolCall};
 use crate::native::{Continuation, NativeBlocks};
-use crate::render::{Rendered, render};
+use crate::render::Rendered;
 use crate::usage::Usage;
 
 /// A running answer. Dropping it closes the connection.
 pub type DeltaStream = BoxStream<'static, Result<Delta, ModelError>>;
 
+/// A request that is ready to be sent, as often as need be: it was rendered once, and clones share everything.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What is asked.
+    pub request: Arc<ModelRequest>,
+    /// What the session keeps for its provider.
+    pub continuation: Arc<Continuation>,
+    /// Both in the provider's form.
+    pub rendered: Rendered,
+}
+
 /// A model behind some protocol.
 #[async_trait]
 pub trait Provider: Send + Sync {
+    /// The request as it is to be sent, for the judgement on its prefix as well (`P-4`).
+    ///
+    /// # Errors
+    /// [`ModelError::InvalidRequest`] when the request cannot be put into the provider's form.
+    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError>;
+
     /// Asks the model. A complete answer ends with [`Delta::Finish`]; an error is the stream's last item.
     ///
     /// # Errors
     /// Whatever went wrong before an answer began.
-    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError>;
+    async fn send(&self, prepared: Prepared) -> Result<DeltaStream, ModelError>;
 
-    /// [`Provider::stream`] with what the session keeps for its provider. A provider that has no use for it ignores it.
+    /// Makes a request ready for [`Provider::send`].
     ///
     /// # Errors
-    /// As [`Provider::stream`].
-    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
-        drop(continuation);
-        self.stream(request).await
+    /// As [`Provider::rendered`].
+    fn prepare(&self, request: ModelRequest, continuation: Continuation) -> Result<Prepared, ModelError> {
+        Ok(Prepared {
+            rendered: self.rendered(&request, &continuation)?,
+            request: Arc::new(request),
+            continuation: Arc::new(continuation),
+        })
     }
 
-    /// The request as it would be sent, for the judgement on its prefix (`P-4`). The default is chat completions.
+    /// Asks the model for a session that keeps nothing for its provider.
     ///
     /// # Errors
-    /// [`ModelError::InvalidRequest`] when the request cannot be put into the provider's form.
-    fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
-        let _ = continuation;
-        render(request)
+    /// As [`Provider::rendered`] and [`Provider::send`].
+    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
+        self.stream_with(request, Continuation::default()).await
+    }
+
+    /// Asks the model.
+    ///
+    /// # Errors
+    /// As [`Provider::rendered`] and [`Provider::send`].
+    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
+        self.send(self.prepare(request, continuation)?).await
     }
 }
 
 #[async_trait]
 impl<P: Provider + ?Sized> Provider for Arc<P> {
-    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
-        (**self).stream(request).await
-    }
-
-    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
-        (**self).stream_with(request, continuation).await
-    }
-
     fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
         (**self).rendered(request, continuation)
+    }
+
+    async fn send(&self, prepared: Prepared) -> Result<DeltaStream, ModelError> {
+        (**self).send(prepared).await
     }
 }
 

@@ -12,7 +12,7 @@ use steward_base::{Clock, Fault, Timestamp};
 use crate::error::ModelError;
 use crate::message::ModelRequest;
 use crate::native::Continuation;
-use crate::provider::{Delta, DeltaStream, Provider};
+use crate::provider::{Delta, DeltaStream, Prepared, Provider};
 use crate::render::Rendered;
 
 /// How often and for how long.
@@ -131,16 +131,12 @@ impl<P: Provider> Retrying<P> {
 
 #[async_trait]
 impl<P: Provider + 'static> Provider for Retrying<P> {
-    /// Never fails at once: failed attempts and the last error are items of the stream.
-    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
-        self.stream_with(request, Continuation::default()).await
-    }
-
     fn rendered(&self, request: &ModelRequest, continuation: &Continuation) -> Result<Rendered, ModelError> {
         self.inner.rendered(request, continuation)
     }
 
-    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
+    /// Never fails at once: failed attempts and the last error are items of the stream.
+    async fn send(&self, prepared: Prepared) -> Result<DeltaStream, ModelError> {
         let this = self.clone();
         let stream = async_stream::try_stream! {
             let started = this.clock.now();
@@ -148,7 +144,7 @@ impl<P: Provider + 'static> Provider for Retrying<P> {
             loop {
                 let mut passed_on = false;
                 let mut failure = None;
-                match this.inner.stream_with(request.clone(), continuation.clone()).await {
+                match this.inner.send(prepared.clone()).await {
                     Err(error) => failure = Some(error),
                     Ok(mut deltas) => while let Some(delta) = deltas.next().await {
                         match delta {

@@ -49,15 +49,10 @@ impl ModelService for ModelRpc {
             let name = model.name.clone();
             move |error: &steward_model::ModelError| agent_status(model_error(&name, error))
         };
-        let provider = &model.provider;
-        let rendered = provider
-            .rendered(&asked, &continuation)
-            .map_err(|error| failed(&error))?;
-        let sent = Sent::of(&model.name, &rendered);
-        let deltas = provider
-            .stream_with(asked, continuation)
-            .await
-            .map_err(|error| failed(&error))?;
+        let prepared = model.provider.prepare(asked, continuation);
+        let prepared = prepared.map_err(|error| failed(&error))?;
+        let sent = Sent::of(&model.name, &prepared.rendered);
+        let deltas = model.provider.send(prepared).await.map_err(|error| failed(&error))?;
         tracing::debug!(purpose, model = model.name, "a job asks the model");
         let items = deltas.filter_map(move |delta| {
             let item = match delta {

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use steward_base::{Clock, Fault as _};
 use steward_model::{
-    CacheTtl, Continuation, Cost, Delta, DeltaStream, FinishReason, ModelError, ModelRequest, PriceBook, Provider,
-    Rendered, Usage, cost,
+    CacheTtl, Continuation, Cost, Delta, DeltaStream, FinishReason, ModelError, ModelRequest, Prepared, PriceBook,
+    Provider, Rendered, Usage, cost,
 };
 use steward_runtime::genai::{Operation, Tokens};
 use tracing::Instrument as _;
@@ -43,19 +43,16 @@ pub(super) struct Measured {
 
 #[async_trait]
 impl Provider for Measured {
-    async fn stream(&self, request: ModelRequest) -> Result<DeltaStream, ModelError> {
-        self.stream_with(request, Continuation::default()).await
-    }
-
-    async fn stream_with(&self, request: ModelRequest, continuation: Continuation) -> Result<DeltaStream, ModelError> {
+    async fn send(&self, prepared: Prepared) -> Result<DeltaStream, ModelError> {
+        let model = &prepared.request.model;
         let mut call = Call {
-            operation: self.meter.metrics.calls.begin(&self.meter.vendor, &request.model),
-            labels: Labels::new(&self.meter.vendor, &request.model, self.purpose),
+            operation: self.meter.metrics.calls.begin(&self.meter.vendor, model),
+            labels: Labels::new(&self.meter.vendor, model, self.purpose),
             meter: self.meter.clone(),
-            model: request.model.clone(),
+            model: model.clone(),
         };
         let span = call.operation.span().clone();
-        match self.inner.stream_with(request, continuation).instrument(span).await {
+        match self.inner.send(prepared).instrument(span).await {
             // Dropping the stream drops the call with it, which is then counted as given up.
             Ok(stream) => Ok(stream.inspect(move |delta| call.see(delta)).boxed()),
             Err(error) => {

@@ -12,10 +12,9 @@ use steward_agent::kernel::{
 };
 use steward_base::{ErrorKind, Fault};
 use steward_client::Credentials;
-use steward_model::prefix::check;
 use steward_model::{
-    Continuation, Message as ModelMessage, ModelError, ModelRequest, PrefixState, PrefixVerdict, Rendered, Reply,
-    ToolCall as ModelCall, collect_answer,
+    Continuation, Message as ModelMessage, ModelError, ModelRequest, PrefixJudge, PrefixState, PrefixVerdict, Rendered,
+    Reply, ToolCall as ModelCall, collect_answer,
 };
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{Counters, Message, Native, Prefix, Said, Session, ToolCall};
@@ -40,6 +39,8 @@ pub(super) struct Context {
     pub(super) fence: u64,
     /// The session's prefix state with the requests of this segment; stored with each append.
     pub(super) prefix: Mutex<Prefix>,
+    /// Compares each request with the one before.
+    pub(super) judge: Mutex<PrefixJudge>,
     /// The session's assistant messages in their provider's own form, where that says more.
     pub(super) natives: Mutex<Natives>,
     /// The error for which a port stopped the loop: the loop itself only knows that one did.
@@ -90,26 +91,29 @@ impl Context {
 
     /// Whether the request extends the one before it (`P-4`). A break that nobody planned is a fault: it is counted with
     /// the session, and logged.
-    fn judge_prefix(&self, rendered: &Rendered) {
+    fn judge_prefix(&self, rendered: Rendered) {
+        let (verdict, now) = lock(&self.judge).judge(rendered);
         let mut prefix = lock(&self.prefix);
-        // There is none before the first request and right after a planned break.
-        let previous = (!prefix.messages_sha256.is_empty()).then(|| PrefixState {
-            tools_sha: prefix.tools_sha256.clone(),
-            system_sha: prefix.system_sha256.clone(),
-            messages_len: prefix.messages_bytes,
-            messages_sha: prefix.messages_sha256.clone(),
-        });
-        if let PrefixVerdict::Broken(segments) = check(previous.as_ref(), rendered) {
+        if let PrefixVerdict::Broken(segments) = verdict {
             prefix.unplanned_breaks += 1;
             tracing::error!(session.id = %self.session.key.id, turn.id = self.live.id(), ?segments, "a request does not extend the one before it");
         }
-        let now = PrefixState::of(rendered);
         prefix.tools_sha256 = now.tools_sha;
         prefix.system_sha256 = now.system_sha;
         prefix.messages_bytes = now.messages_len;
         prefix.messages_sha256 = now.messages_sha;
         prefix.requests += 1;
     }
+}
+
+/// From where a session's prefix goes on. There is nothing before the first request and right after a planned break.
+pub(super) fn judge_of(prefix: &Prefix) -> PrefixJudge {
+    PrefixJudge::new((!prefix.messages_sha256.is_empty()).then(|| PrefixState {
+        tools_sha: prefix.tools_sha256.clone(),
+        system_sha: prefix.system_sha256.clone(),
+        messages_len: prefix.messages_bytes,
+        messages_sha: prefix.messages_sha256.clone(),
+    }))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -125,8 +129,9 @@ impl ModelPort for TurnModel {
         let (context, messages) = (&self.0, request.messages.len());
         let continuation = context.continuation(messages);
         let provider = &context.model.provider;
-        context.judge_prefix(&provider.rendered(&request, &continuation)?);
-        let stream = provider.stream_with(request, continuation).await?;
+        let prepared = provider.prepare(request, continuation)?;
+        context.judge_prefix(prepared.rendered.clone());
+        let stream = provider.send(prepared).await?;
         let answer = collect_answer(stream, |delta| sink.take(delta)).await?;
         lock(&context.natives).answered(messages, answer.native);
         Ok(answer.reply)

@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 
 use super::live::LiveTurn;
 use super::natives::Natives;
-use super::ports::{Context, TurnDispatch, TurnEvents, TurnModel, as_call, as_model_messages, lock};
+use super::ports::{Context, TurnDispatch, TurnEvents, TurnModel, as_call, as_model_messages, judge_of, lock};
 use super::transcript::{Stored, TurnTranscript};
 use super::{Turns, turn_capabilities};
 use crate::metrics::SegmentEnd;
@@ -119,6 +119,7 @@ impl Segment {
             live: Arc::clone(&self.live),
             person: self.person.clone(),
             prefix: Mutex::new(self.session.prefix.clone()),
+            judge: Mutex::new(judge_of(&self.session.prefix)),
             natives: Mutex::new(Natives::of(&self.history)),
             session: self.session.clone(),
             model: self.model.clone(),
