@@ -389,15 +389,23 @@ async fn reflection_lists_the_services(shape: Shape) {
     for (service, expected) in [
         ("agent-orchestrator", "steward.agent.v1.AgentService"),
         ("agent-orchestrator", "steward.access.v1.AccessService"),
+        ("agent-orchestrator", "steward.agent.v1.ModelService"),
+        ("agent-orchestrator", "steward.agent.v1.SessionService"),
         ("skill-registry", "steward.skill.v1.SkillService"),
+        ("skill-registry", "steward.skill.v1.LibraryService"),
         ("memory-service", "steward.memory.v1.MemoryService"),
         ("recall-service", "steward.recall.v1.RecallService"),
+        ("recall-service", "steward.recall.v1.SessionStoreService"),
         ("curator-worker", "steward.learning.v1.ReviewService"),
+        ("curator-worker", "steward.learning.v1.CuratorService"),
     ] {
         let listed = common::reflected(&stack.endpoint(service)).await;
-        assert!(
-            listed.iter().any(|name| name == expected),
-            "{service} does not list {expected}: {listed:?}"
-        );
+        let in_every_process = ["steward.access.v1.AuditService", "steward.access.v1.RevocationService"];
+        for expected in in_every_process.into_iter().chain([expected]) {
+            assert!(
+                listed.iter().any(|name| name == expected),
+                "{service} does not list {expected}: {listed:?}"
+            );
+        }
     }
 }

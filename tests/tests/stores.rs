@@ -38,9 +38,14 @@ async fn in_five_processes_each_database_is_open_in_one_of_them_only() {
     }
     let expected = [
         ("agent/access.db", "agent-orchestrator"),
+        ("agent/audit/audit.db", "agent-orchestrator"),
+        ("learning/audit/audit.db", "curator-worker"),
         ("learning/learning.db", "curator-worker"),
+        ("memory/audit/audit.db", "memory-service"),
         ("memory/memory.db", "memory-service"),
+        ("recall/audit/audit.db", "recall-service"),
         ("recall/default.db", "recall-service"),
+        ("skills/audit/audit.db", "skill-registry"),
         ("skills/skills.db", "skill-registry"),
     ];
     let expected: BTreeMap<_, _> = expected

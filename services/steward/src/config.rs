@@ -18,6 +18,8 @@ pub struct Config {
     pub server: ServerConfig,
     /// How credentials are verified.
     pub auth: steward_grpc::AuthConfig,
+    /// The audit log that each process keeps.
+    pub audit: steward_audit::Config,
     /// Logs and traces.
     pub telemetry: steward_runtime::telemetry::Config,
     /// Where the other services are, when they run as processes of their own.
@@ -100,6 +102,7 @@ impl Validate for Config {
         };
         section("server", self.server.validate());
         section("auth", self.auth.validate());
+        section("audit", self.audit.validate());
         section("telemetry", self.telemetry.validate());
         section("agent", self.agent.validate());
         section("skills", self.skills.validate());

@@ -6,8 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use steward_audit::Audit;
+use steward_base::names::TeamId;
 use steward_client::Wire;
 use steward_grpc::{Auth, Built, Listener, TokenSigner, serve};
+use steward_orchestrator_core::access::HOME_TEAM;
 use steward_runtime::{Boot, StartError, data_dir};
 
 use crate::Component;
@@ -49,8 +52,9 @@ pub async fn start(component: Component, config: Config, boot: &Boot) -> Result<
 
 /// Makes keys, the home team and the first tokens, so that services can start in any order.
 pub async fn init(config: Config, boot: &Boot) -> Result<(), StartError> {
+    // Nothing is asked of it, so that it records nothing.
     let auth = orchestrator_auth(&config, boot)?;
-    orchestrator(config, auth, boot).await.map(drop)
+    orchestrator(config, Arc::new(auth), boot).await.map(drop)
 }
 
 /// Whether a running agent-orchestrator has this data folder.
@@ -67,27 +71,34 @@ pub fn hand_out_worker_token(data_dir: &Path, file: &Path) -> Result<(), StartEr
         .map_err(|error| StartError::new(failed(file), error))
 }
 
+/// The services of the process, with the audit log that all of their calls go to.
 async fn build(component: Component, config: Config, boot: &Boot) -> Result<Built, StartError> {
+    // In a folder of its own: recall-service has a file for each team in its own.
+    let folder = boot.service_dir(component.folder())?.join("audit");
+    let audit = Audit::open(&folder, config.audit.clone(), home_team()?, boot).await?;
+    let auth = match component {
+        Component::All | Component::AgentOrchestrator => orchestrator_auth(&config, boot)?,
+        Component::SkillRegistry | Component::MemoryService | Component::RecallService | Component::CuratorWorker => {
+            auth(&config, component, boot)?
+        }
+    };
+    let auth = Arc::new(auth.with_audit(audit.sink()));
+    let mut parts = if component == Component::All {
+        all(config, &auth, boot).await?
+    } else {
+        vec![one(component, config, Arc::clone(&auth), boot).await?]
+    };
+    parts.push(audit.build(component.name(), auth, boot).await?);
+    Built::join(component.name(), boot, parts).await
+}
+
+async fn one(component: Component, config: Config, auth: Arc<Auth>, boot: &Boot) -> Result<Built, StartError> {
     match component {
-        Component::All => all(config, boot).await,
-        Component::AgentOrchestrator => {
-            let auth = orchestrator_auth(&config, boot)?;
-            orchestrator(config, auth, boot).await
-        }
-        Component::SkillRegistry => {
-            let auth = auth(&config, component, boot)?;
-            steward_skill::build(config.skills, steward_skill::Deps { auth }, boot).await
-        }
-        Component::MemoryService => {
-            let auth = auth(&config, component, boot)?;
-            steward_memory::build(config.memory, steward_memory::Deps { auth }, boot).await
-        }
-        Component::RecallService => {
-            let auth = auth(&config, component, boot)?;
-            steward_recall::build(config.recall, steward_recall::Deps { auth }, boot).await
-        }
+        Component::All | Component::AgentOrchestrator => orchestrator(config, auth, boot).await,
+        Component::SkillRegistry => steward_skill::build(config.skills, steward_skill::Deps { auth }, boot).await,
+        Component::MemoryService => steward_memory::build(config.memory, steward_memory::Deps { auth }, boot).await,
+        Component::RecallService => steward_recall::build(config.recall, steward_recall::Deps { auth }, boot).await,
         Component::CuratorWorker => {
-            let auth = auth(&config, component, boot)?;
             let peers = &config.peers;
             let deps = steward_curator::Deps::new(
                 auth,
@@ -102,48 +113,32 @@ async fn build(component: Component, config: Config, boot: &Boot) -> Result<Buil
 }
 
 /// All services, those that are called before those that call.
-async fn all(config: Config, boot: &Boot) -> Result<Built, StartError> {
-    let auth = orchestrator_auth(&config, boot)?;
-    let recall = steward_recall::build(
-        config.recall,
-        steward_recall::Deps {
-            auth: Arc::clone(&auth),
-        },
-        boot,
-    )
-    .await?;
-    let memory = steward_memory::build(
-        config.memory,
-        steward_memory::Deps {
-            auth: Arc::clone(&auth),
-        },
-        boot,
-    )
-    .await?;
-    let skills = steward_skill::build(
-        config.skills,
-        steward_skill::Deps {
-            auth: Arc::clone(&auth),
-        },
-        boot,
-    )
-    .await?;
+async fn all(config: Config, auth: &Arc<Auth>, boot: &Boot) -> Result<Vec<Built>, StartError> {
+    let auth = || Arc::clone(auth);
+    let recall = steward_recall::build(config.recall, steward_recall::Deps { auth: auth() }, boot).await?;
+    let memory = steward_memory::build(config.memory, steward_memory::Deps { auth: auth() }, boot).await?;
+    let skills = steward_skill::build(config.skills, steward_skill::Deps { auth: auth() }, boot).await?;
     let deps = steward_orchestrator::Deps {
-        auth: Arc::clone(&auth),
+        auth: auth(),
         recall: recall.local_client(),
         memory: memory.local_client(),
         skills: skills.local_client(),
     };
     let agent = steward_orchestrator::build(config.agent, deps, boot).await?;
     let deps = steward_curator::Deps::new(
-        auth,
+        auth(),
         &recall.local_client(),
         &memory.local_client(),
         &skills.local_client(),
         &agent.local_client(),
     );
     let worker = steward_curator::build(config.learning, deps, boot).await?;
-    Built::join(Component::All.name(), boot, vec![recall, memory, skills, agent, worker]).await
+    Ok(vec![recall, memory, skills, agent, worker])
+}
+
+/// The team that runs the installation.
+fn home_team() -> Result<TeamId, StartError> {
+    TeamId::parse(HOME_TEAM).map_err(|error| StartError::new("name the home team", error))
 }
 
 async fn orchestrator(config: Config, auth: Arc<Auth>, boot: &Boot) -> Result<Built, StartError> {
@@ -166,16 +161,15 @@ fn keys_dir(boot: &Boot) -> Result<PathBuf, StartError> {
 }
 
 /// For the process that signs: its key is made before anything is verified with it.
-fn orchestrator_auth(config: &Config, boot: &Boot) -> Result<Arc<Auth>, StartError> {
+fn orchestrator_auth(config: &Config, boot: &Boot) -> Result<Auth, StartError> {
     let failed = |error| StartError::new("load the signing key", error);
     TokenSigner::load_or_create(&keys_dir(boot)?).map_err(failed)?;
     auth(config, Component::AgentOrchestrator, boot)
 }
 
 /// How a process decides on calls: by the orchestrator's public keys, and the revocations that it keeps in its own folder.
-fn auth(config: &Config, component: Component, boot: &Boot) -> Result<Arc<Auth>, StartError> {
+fn auth(config: &Config, component: Component, boot: &Boot) -> Result<Auth, StartError> {
     let folder = boot.service_dir(component.folder())?;
     let auth = config.auth.open(&boot.data_dir, &folder, Arc::clone(&boot.clock));
-    auth.map(Arc::new)
-        .map_err(|error| StartError::new("load the keys that tokens are verified with", error))
+    auth.map_err(|error| StartError::new("load the keys that tokens are verified with", error))
 }

@@ -59,7 +59,7 @@ async fn a_running_installation_is_healthy_and_its_databases_are_left_alone() {
         .await;
     assert_eq!(report["healthy"], true, "{report:#}");
     let stores = states(&report, "store");
-    assert_eq!(stores.len(), 5, "{report:#}");
+    assert_eq!(stores.len(), 6, "five services and the audit log: {report:#}");
     let services = states(&report, "service");
     assert_eq!(services.len(), 6, "{report:#}");
     assert_eq!(
@@ -87,7 +87,7 @@ async fn without_a_server_the_files_are_looked_at() {
     for (store, state) in states(&report, "store") {
         assert_eq!(state, "ok", "{store}");
     }
-    assert_eq!(states(&report, "store").len(), 4, "no team has talked yet");
+    assert_eq!(states(&report, "store").len(), 5, "no team has talked yet");
     assert_eq!(states(&report, "token")[0].0, "owner");
     assert_eq!(states(&report, "clock")[0].1, "ok");
 }
@@ -193,8 +193,10 @@ async fn a_server_elsewhere_and_a_server_of_another_kind_are_told_apart() {
 async fn a_model_that_cannot_be_reached_or_refuses_the_key_is_a_problem() {
     let folder = TempDir::new("model");
     let settings = folder.join("steward.toml");
-    let write = |url: &str| {
-        let text = format!("[agent.model]\nname = \"m\"\nbase_url = \"{url}\"\napi_key = \"sk-wrong\"\n");
+    let write = |provider: &str, url: &str| {
+        let text = format!(
+            "[agent.model]\nprovider = \"{provider}\"\nname = \"m\"\nbase_url = \"{url}\"\napi_key = \"sk-wrong\"\n"
+        );
         std::fs::write(&settings, text).unwrap();
     };
     let examine = |more: &'static [&'static str]| {
@@ -206,22 +208,32 @@ async fn a_model_that_cannot_be_reached_or_refuses_the_key_is_a_problem() {
         arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
         run(arguments)
     };
-    write("http://127.0.0.1:9/v1");
+    write("openai", "http://127.0.0.1:9/v1");
     let answer = examine(&[]).await;
     assert_eq!(answer.code, Some(1));
     assert_eq!(problems(&answer.json())[0]["area"], "model");
     assert!(!answer.stdout.contains("sk-wrong"));
-    let model = ModelServer::with_replies([Reply::error(401, "{}")]).await;
-    write(&model.base_url());
-    let answer = examine(&["--model"]).await;
-    assert!(
-        problems(&answer.json())[0]["detail"]
-            .as_str()
-            .unwrap()
-            .contains("refuses the key"),
-        "{}",
-        answer.stdout
-    );
+    for (provider, header, value) in [
+        ("openai", "authorization", "Bearer sk-wrong"),
+        ("anthropic", "x-api-key", "sk-wrong"),
+    ] {
+        let model = ModelServer::with_replies([Reply::error(401, "{}")]).await;
+        write(provider, &model.base_url());
+        let answer = examine(&["--model"]).await;
+        assert!(
+            problems(&answer.json())[0]["detail"]
+                .as_str()
+                .unwrap()
+                .contains("refuses the key"),
+            "{}",
+            answer.stdout
+        );
+        let request = &model.requests()[0];
+        assert_eq!(
+            (request.path.as_str(), request.header(header)),
+            ("/v1/models", Some(value))
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

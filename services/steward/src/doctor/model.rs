@@ -21,11 +21,11 @@ pub(super) async fn examine(config: &steward_orchestrator::Config, ask: bool, re
     };
     let base_url = base_url.trim().trim_end_matches('/');
     let request = if ask {
-        let request = client.get(format!("{base_url}/models"));
-        match &config.api_key {
-            Some(key) => request.bearer_auth(key.reveal()),
-            None => request,
-        }
+        let (url, headers) = config.list_request(base_url);
+        let request = client.get(url);
+        headers
+            .into_iter()
+            .fold(request, |request, (name, value)| request.header(name, value))
     } else {
         client.head(base_url)
     };

@@ -20,6 +20,7 @@ static RECALL: Migrator = sqlx::migrate!("../recall-service/server/migrations");
 static MEMORY: Migrator = sqlx::migrate!("../memory-service/server/migrations");
 static SKILLS: Migrator = sqlx::migrate!("../skill-registry/server/migrations");
 static AGENT: Migrator = sqlx::migrate!("../agent-orchestrator/server/migrations");
+static AUDIT: Migrator = sqlx::migrate!("../kit/audit/migrations");
 static LEARNING: Migrator = sqlx::migrate!("../curator-worker/server/migrations");
 
 /// A database file and what this program knows of its kind.
@@ -36,6 +37,12 @@ pub(super) fn files(data_dir: &Path) -> Vec<Store> {
         ("memory/memory.db", &MEMORY),
         ("skills/skills.db", &SKILLS),
         ("learning/learning.db", &LEARNING),
+        // One for each process: the first where all services are in one.
+        ("agent/audit/audit.db", &AUDIT),
+        ("memory/audit/audit.db", &AUDIT),
+        ("skills/audit/audit.db", &AUDIT),
+        ("learning/audit/audit.db", &AUDIT),
+        ("recall/audit/audit.db", &AUDIT),
     ]
     .into_iter()
     .map(|(name, migrator)| Store {
