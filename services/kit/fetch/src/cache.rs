@@ -62,7 +62,7 @@ impl<F: Fetch> Cached<F> {
         }
         memory.bytes += size;
         while memory.bytes > self.limit {
-            let oldest = shelf
+            let oldest = memory
                 .kept
                 .iter()
                 .min_by_key(|(_, kept)| kept.used)
