@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use steward_client::{
-    AccessClient, AgentClient, Client, Credentials, CuratorClient, ErrorOrigin, ExchangeClient, LibraryClient,
-    MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient, SessionStoreClient, SkillClient, Wire,
+    AccessClient, AgentClient, BundleClient, Client, CommandClient, Credentials, CuratorClient, ErrorOrigin,
+    ExchangeClient, LibraryClient, MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient,
+    SessionStoreClient, SkillClient, SkillProposalClient, Wire,
 };
 use steward_proto::access::v1::WhoAmIRequest;
 
@@ -153,6 +154,9 @@ impl Connection {
             store: SessionStoreClient::new(wire("recall")),
             skills: SkillClient::new(wire("skill")),
             exchange: ExchangeClient::new(wire("skill")),
+            commands: CommandClient::new(wire("skill")),
+            bundles: BundleClient::new(wire("skill")),
+            skill_proposals: SkillProposalClient::new(wire("skill")),
             library: LibraryClient::new(wire("skill")),
         })
     }

@@ -185,6 +185,36 @@ facade! {
 }
 
 facade! {
+    /// `steward.skill.v1.CommandService`: what a person types, and what a session opens at its start.
+    CommandClient = skill::command_service_client::CommandServiceClient {
+        list_commands(ListCommandsRequest) -> ListCommandsResponse;
+        expand_command(ExpandCommandRequest) -> ExpandCommandResponse;
+        preload_skills(PreloadSkillsRequest) -> PreloadSkillsResponse;
+    }
+}
+
+facade! {
+    /// `steward.skill.v1.BundleService`: skills that are opened together.
+    BundleClient = skill::bundle_service_client::BundleServiceClient {
+        get_bundle(GetBundleRequest) -> GetBundleResponse;
+        list_bundles(ListBundlesRequest) -> ListBundlesResponse;
+        save_bundle(SaveBundleRequest) -> SaveBundleResponse;
+        delete_bundle(DeleteBundleRequest) -> DeleteBundleResponse;
+    }
+}
+
+facade! {
+    /// `steward.skill.v1.ProposalService`: a person's skill on its way into the team's library.
+    SkillProposalClient = skill::proposal_service_client::ProposalServiceClient {
+        propose_skill(ProposeSkillRequest) -> ProposeSkillResponse;
+        get_proposal(GetProposalRequest) -> GetProposalResponse;
+        list_proposals(ListProposalsRequest) -> ListProposalsResponse;
+        approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
+        reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+    }
+}
+
+facade! {
     /// `steward.skill.v1.ExchangeService`: skills as files, in and out.
     ExchangeClient = skill::exchange_service_client::ExchangeServiceClient {
         check_skill(CheckSkillRequest) -> CheckSkillResponse;
@@ -293,6 +323,12 @@ pub struct Client {
     pub skills: SkillClient,
     /// Skills as files.
     pub exchange: ExchangeClient,
+    /// Slash commands.
+    pub commands: CommandClient,
+    /// Skills that are opened together.
+    pub bundles: BundleClient,
+    /// Skills on their way into the team's library.
+    pub skill_proposals: SkillProposalClient,
     /// A team's library as a whole.
     pub library: LibraryClient,
 }
@@ -312,6 +348,9 @@ impl Client {
             store: SessionStoreClient::new(wire.clone()),
             skills: SkillClient::new(wire.clone()),
             exchange: ExchangeClient::new(wire.clone()),
+            commands: CommandClient::new(wire.clone()),
+            bundles: BundleClient::new(wire.clone()),
+            skill_proposals: SkillProposalClient::new(wire.clone()),
             library: LibraryClient::new(wire),
         }
     }

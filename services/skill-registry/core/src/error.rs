@@ -222,6 +222,52 @@ pub enum Error {
         /// The files.
         paths: Vec<String>,
     },
+    /// Nothing answers to the slash command.
+    #[error("nothing answers to /{command}{}", alike(near))]
+    CommandNotFound {
+        /// Without the slash.
+        command: String,
+        /// Commands that look like it.
+        near: Vec<String>,
+    },
+    /// The bundle does not exist, or is another's.
+    #[error("there is no bundle {bundle}")]
+    BundleNotFound {
+        /// Resource name.
+        bundle: String,
+    },
+    /// A bundle of this slug exists in the scope.
+    #[error("there is a bundle {bundle} already; give its etag to replace it")]
+    BundleExists {
+        /// Resource name.
+        bundle: String,
+    },
+    /// The bundle changed since it was read.
+    #[error("the bundle {bundle} changed since you read it")]
+    EtagMismatch {
+        /// Resource name.
+        bundle: String,
+    },
+    /// The proposal does not exist, or is not for the caller.
+    #[error("there is no proposal {proposal}")]
+    ProposalNotFound {
+        /// Resource name.
+        proposal: String,
+    },
+    /// The skill is proposed already.
+    #[error("the skill is proposed already, by {proposal}; nobody has decided on that")]
+    ProposalExists {
+        /// Resource name of the pending one.
+        proposal: String,
+    },
+    /// Somebody has decided.
+    #[error("the proposal {proposal} is {state}")]
+    ProposalDecided {
+        /// Resource name.
+        proposal: String,
+        /// How.
+        state: &'static str,
+    },
     /// A newer claim of the job exists.
     #[error("a newer claim of job {job} exists: yours has fence {fence}, the newest {current}")]
     StaleFence {
@@ -251,6 +297,14 @@ fn list_or_none(names: &[String]) -> String {
     }
 }
 
+fn alike(near: &[String]) -> String {
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; there are /{}", near.join(", /"))
+    }
+}
+
 fn shown(intro: &str, places: &[Place]) -> String {
     let mut text = String::new();
     for (index, place) in places.iter().enumerate() {
@@ -273,8 +327,13 @@ impl Fault for Error {
             Self::SkillNotFound { .. }
             | Self::FileNotFound { .. }
             | Self::RevisionNotFound { .. }
-            | Self::SnapshotNotFound { .. } => ErrorKind::NotFound,
-            Self::SkillExists { .. } => ErrorKind::AlreadyExists,
+            | Self::SnapshotNotFound { .. }
+            | Self::CommandNotFound { .. }
+            | Self::BundleNotFound { .. }
+            | Self::ProposalNotFound { .. } => ErrorKind::NotFound,
+            Self::SkillExists { .. } | Self::BundleExists { .. } | Self::ProposalExists { .. } => {
+                ErrorKind::AlreadyExists
+            }
             Self::SkillAmbiguous { .. }
             | Self::NotRead { .. }
             | Self::Pinned { .. }
@@ -283,8 +342,9 @@ impl Fault for Error {
             | Self::AmbiguousMatch { .. }
             | Self::EvidenceRequired
             | Self::EvidenceUntrusted
-            | Self::MergeConflict { .. } => ErrorKind::Precondition,
-            Self::StaleRevision { .. } | Self::StaleFence { .. } => ErrorKind::Conflict,
+            | Self::MergeConflict { .. }
+            | Self::ProposalDecided { .. } => ErrorKind::Precondition,
+            Self::StaleRevision { .. } | Self::StaleFence { .. } | Self::EtagMismatch { .. } => ErrorKind::Conflict,
             Self::LimitExceeded { .. } | Self::Store(StoreFault::Full) => ErrorKind::Exhausted,
             Self::GateRefused { .. } | Self::RoleRequired { .. } => ErrorKind::Forbidden,
             Self::RecordDamaged { .. } | Self::Store(StoreFault::Damaged { .. }) => ErrorKind::DataLoss,
@@ -317,6 +377,13 @@ impl Fault for Error {
             Self::RoleRequired { .. } => "ROLE_REQUIRED",
             Self::SnapshotNotFound { .. } => "SNAPSHOT_NOT_FOUND",
             Self::MergeConflict { .. } => "MERGE_CONFLICT",
+            Self::CommandNotFound { .. } => "COMMAND_NOT_FOUND",
+            Self::BundleNotFound { .. } => "BUNDLE_NOT_FOUND",
+            Self::BundleExists { .. } => "BUNDLE_EXISTS",
+            Self::EtagMismatch { .. } => "ETAG_MISMATCH",
+            Self::ProposalNotFound { .. } => "PROPOSAL_NOT_FOUND",
+            Self::ProposalExists { .. } => "PROPOSAL_EXISTS",
+            Self::ProposalDecided { .. } => "PROPOSAL_DECIDED",
             Self::StaleFence { .. } => "STALE_FENCE",
             Self::RequestIdReused { .. } => "REQUEST_ID_REUSED",
             Self::Store(StoreFault::Unavailable { .. }) => "DEPENDENCY_UNAVAILABLE",
@@ -437,6 +504,16 @@ impl Error {
             }
             Self::SnapshotNotFound { snapshot } => vec![("snapshot", snapshot.clone())],
             Self::MergeConflict { skill, paths } => vec![("skill", skill.clone()), ("paths", paths.join(","))],
+            Self::CommandNotFound { command, near } => vec![("command", command.clone()), ("near", near.join(","))],
+            Self::BundleNotFound { bundle } | Self::BundleExists { bundle } | Self::EtagMismatch { bundle } => {
+                vec![("bundle", bundle.clone())]
+            }
+            Self::ProposalNotFound { proposal } | Self::ProposalExists { proposal } => {
+                vec![("proposal", proposal.clone())]
+            }
+            Self::ProposalDecided { proposal, state } => {
+                vec![("proposal", proposal.clone()), ("state", (*state).to_owned())]
+            }
             Self::RequestIdReused { request_id } => vec![("requestId", request_id.clone())],
             Self::Store(StoreFault::Unavailable { .. }) => vec![("dependency", "skill store".to_owned())],
             // The rest has none; the contract test of the server sees every variant.

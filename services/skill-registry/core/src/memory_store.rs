@@ -1,6 +1,7 @@
 //! A store in memory: for tests of the rules, and what the contract suite is first run on.
 
 mod library;
+mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,9 +10,11 @@ use async_trait::async_trait;
 use steward_base::Timestamp;
 use steward_base::names::{SkillId, TeamId, UserId};
 
+use crate::bundle::{Bundle, BundleKey};
 use crate::error::StoreFault;
 use crate::library::{RunChange, Snapshot};
 use crate::name::{self, Scope};
+use crate::proposals::Proposal;
 use crate::record::{self, BrokenRecord, Files, Found, Revision, SkillRecord};
 use crate::store::{Change, CommitError, FirstAnswer, Purge, Reader, SkillStore, View};
 
@@ -31,6 +34,8 @@ struct Inner {
     references: BTreeMap<(TeamId, String), BTreeSet<String>>,
     hidden: BTreeSet<(TeamId, Option<UserId>, String)>,
     generation: u64,
+    bundles: BTreeMap<BundleKey, Bundle>,
+    proposals: BTreeMap<(TeamId, String), Proposal>,
     changes: BTreeMap<(TeamId, String), BTreeMap<String, RunChange>>,
     answers: BTreeMap<(TeamId, String, String), (String, FirstAnswer)>,
 }
@@ -143,7 +148,10 @@ impl Inner {
         if record.is_active() && !in_the_way.is_empty() {
             return Err(CommitError::InTheWay(in_the_way));
         }
-        Ok(())
+        match &change.decides {
+            Some(proposal) if !self.is_pending(proposal) => Err(CommitError::VersionMismatch),
+            _ => Ok(()),
+        }
     }
 
     fn apply(&mut self, change: Change) {
@@ -155,8 +163,12 @@ impl Inner {
             reader,
             fence,
             answer,
+            decides,
             ..
         } = change;
+        if let Some(proposal) = decides {
+            self.decide(proposal);
+        }
         let key = (record.team.clone(), record.uid.clone());
         if let Some(present) = self.records.get(&key) {
             record.usage = present.usage;
@@ -385,5 +397,6 @@ mod tests {
     async fn it_fulfils_the_contract() {
         crate::store::contract::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::library::check(|| async { InMemorySkillStore::new() }).await;
+        crate::store::contract::shelf::check(|| async { InMemorySkillStore::new() }).await;
     }
 }

@@ -406,6 +406,7 @@ impl Change {
             reader: None,
             fence: None,
             answer: None,
+            decides: None,
         }
     }
 

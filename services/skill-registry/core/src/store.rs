@@ -5,6 +5,7 @@
 //! read, and the first answer.
 
 pub mod contract;
+mod shelf;
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,10 @@ use steward_base::{JobRef, Timestamp};
 
 use crate::error::StoreFault;
 use crate::name::Scope;
+use crate::proposals::Proposal;
 use crate::record::{Files, Found, Revision, SkillRecord};
+
+pub use shelf::{BundleStore, ProposalStore};
 
 /// Who remembers having read a skill (`S-12`): a session, or a job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,12 +84,14 @@ pub struct Change {
     pub fence: Option<JobRef>,
     /// The request that it answers, with the answer.
     pub answer: Option<(RequestKey, String)>,
+    /// The proposal that it carries out, decided. Applied only if that is still pending.
+    pub decides: Option<Proposal>,
 }
 
 /// Why a change was not applied. Nothing of it was.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// The record is not at the expected version, or exists although it should not.
+    /// The record is not at the expected version, or exists although it should not; or the proposal is not pending.
     #[error("the skill is at another version")]
     VersionMismatch,
     /// Skills in use of the scope that keep the name or folder from being used; full names.
@@ -135,7 +141,7 @@ pub struct Purge {
 
 /// Where skills are kept. Implementations pass [`contract::check`].
 #[async_trait]
-pub trait SkillStore: std::fmt::Debug + Send + Sync {
+pub trait SkillStore: BundleStore + ProposalStore + std::fmt::Debug + Send + Sync {
     /// What was answered to this request id before.
     async fn first_answer(&self, team: &TeamId, scope: &str, id: &str) -> Result<Option<FirstAnswer>, StoreFault>;
 

@@ -1,8 +1,10 @@
-//! `steward.skill.v1.SkillService`, with [`library`] and [`exchange`] beside it: one file per RPC, which decodes, calls
-//! the core and encodes.
+//! `steward.skill.v1.SkillService`, one file per RPC, which decodes, calls the core and encodes; beside it the other
+//! services of the package, each in a module of its own.
 
 mod archive_skill;
 mod blame_file;
+mod bundle;
+mod command;
 mod convert;
 mod diff_revisions;
 #[cfg(test)]
@@ -16,6 +18,7 @@ mod list_revisions;
 mod list_skills;
 mod manage_skill;
 mod pin_skill;
+mod proposal;
 mod purge_skill;
 mod restore_revision;
 mod restore_skill;
@@ -30,8 +33,11 @@ use steward_proto::skill::v1::skill_service_server::SkillService;
 use steward_skill_core::{Error, Skills};
 use tonic::{Request, Response, Status};
 
+pub(crate) use bundle::BundleHandlers;
+pub(crate) use command::CommandHandlers;
 pub(crate) use exchange::ExchangeHandlers;
 pub(crate) use library::LibraryHandlers;
+pub(crate) use proposal::ProposalHandlers;
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "skill.steward.dev";

@@ -12,8 +12,11 @@ mod sqlite;
 use std::sync::Arc;
 
 use steward_grpc::{Auth, Built};
+use steward_proto::skill::v1::bundle_service_server::BundleServiceServer;
+use steward_proto::skill::v1::command_service_server::CommandServiceServer;
 use steward_proto::skill::v1::exchange_service_server::ExchangeServiceServer;
 use steward_proto::skill::v1::library_service_server::LibraryServiceServer;
+use steward_proto::skill::v1::proposal_service_server::ProposalServiceServer;
 use steward_proto::skill::v1::skill_service_server::SkillServiceServer;
 use steward_runtime::reconcile::{Every, Nudge, Reconciler as _, Runner};
 use steward_runtime::tasks::Policy;
@@ -58,11 +61,17 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let skills = Skills::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.settings());
     let skills = Arc::new(skills.with_external(Arc::new(external.clone())));
     let exchange = grpc::ExchangeHandlers::new(Arc::clone(&skills));
+    let commands = grpc::CommandHandlers::new(Arc::clone(&skills));
+    let bundles = grpc::BundleHandlers::new(Arc::clone(&skills));
+    let proposals = grpc::ProposalHandlers::new(Arc::clone(&skills));
     let library = grpc::LibraryHandlers::new(library, Arc::clone(&skills));
     let mut builder = Built::builder("skill-registry", boot, deps.auth)
         .service(message_limits!(SkillServiceServer::new(grpc::Handlers::new(skills))))
         .service(message_limits!(LibraryServiceServer::new(library)))
-        .service(message_limits!(ExchangeServiceServer::new(exchange)));
+        .service(message_limits!(ExchangeServiceServer::new(exchange)))
+        .service(message_limits!(CommandServiceServer::new(commands)))
+        .service(message_limits!(BundleServiceServer::new(bundles)))
+        .service(message_limits!(ProposalServiceServer::new(proposals)));
     if external.is_needed() {
         let (name, every) = (external.name(), Every::new(config.external_interval()));
         let runner = Runner::new(external, every, Nudge::new(), Arc::clone(&boot.clock));

@@ -6,6 +6,7 @@
 mod library;
 mod read;
 mod rows;
+mod shelf;
 #[cfg(test)]
 mod tests;
 mod write;

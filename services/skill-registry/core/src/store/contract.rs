@@ -2,6 +2,7 @@
 #![expect(clippy::panic, clippy::expect_used, reason = "a test suite fails with a sentence")]
 
 pub mod library;
+pub mod shelf;
 
 use std::future::Future;
 
@@ -118,6 +119,7 @@ fn new_skill(uid: &str, scope: Scope, category: &str, name: &str) -> Change {
         reader: None,
         fence: None,
         answer: None,
+        decides: None,
     }
 }
 
@@ -149,6 +151,7 @@ fn next(record: &SkillRecord, text: &str, seconds: i64) -> Change {
         reader: None,
         fence: None,
         answer: None,
+        decides: None,
     }
 }
 
@@ -173,6 +176,7 @@ fn archived(record: &SkillRecord) -> Change {
         reader: None,
         fence: None,
         answer: None,
+        decides: None,
     }
 }
 

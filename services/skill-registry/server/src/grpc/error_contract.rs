@@ -106,6 +106,19 @@ fn errors_about_writes() -> Vec<Error> {
             role: Role::Member,
             required: Role::Maintainer,
         },
+        Error::CommandNotFound {
+            command: "x".to_owned(),
+            near: vec!["y".to_owned()],
+        },
+        Error::BundleNotFound { bundle: skill() },
+        Error::BundleExists { bundle: skill() },
+        Error::EtagMismatch { bundle: skill() },
+        Error::ProposalNotFound { proposal: skill() },
+        Error::ProposalExists { proposal: skill() },
+        Error::ProposalDecided {
+            proposal: skill(),
+            state: "approved",
+        },
         Error::StaleFence {
             job: "j".to_owned(),
             fence: 1,
@@ -148,6 +161,13 @@ RECORD_DAMAGED DataLoss skill,toolText
 SNAPSHOT_NOT_FOUND NotFound snapshot,toolText
 MERGE_CONFLICT Precondition skill,paths,toolText
 ROLE_REQUIRED Forbidden role,required,toolText
+COMMAND_NOT_FOUND NotFound command,near,toolText
+BUNDLE_NOT_FOUND NotFound bundle,toolText
+BUNDLE_EXISTS AlreadyExists bundle,toolText
+ETAG_MISMATCH Conflict bundle,toolText
+PROPOSAL_NOT_FOUND NotFound proposal,toolText
+PROPOSAL_EXISTS AlreadyExists proposal,toolText
+PROPOSAL_DECIDED Precondition proposal,state,toolText
 STALE_FENCE Conflict job,fence,current,toolText
 REQUEST_ID_REUSED InvalidInput requestId,toolText
 DEPENDENCY_UNAVAILABLE Unavailable dependency

@@ -62,30 +62,35 @@ pub(super) async fn list(
     Ok(found)
 }
 
+/// One statement over all scopes, since every view begins with it.
 pub(super) async fn named(
     connection: &mut SqliteConnection,
     team: &TeamId,
     scopes: &[Scope],
     name: &SkillId,
 ) -> Result<Vec<Found>, StoreError> {
-    let mut transaction = connection.begin().await?;
+    let listed = sqlx::query(concat!(
+        "SELECT ",
+        rows::skill_columns!(),
+        " FROM skills WHERE team = ? AND name = ? ORDER BY category, name, uid"
+    ))
+    .bind(team.as_str())
+    .bind(name.as_str())
+    .fetch_all(connection)
+    .await?;
+    let rank = |row: &SqliteRow| -> Result<Option<u8>, sqlx::Error> {
+        let (label, owner): (&str, &str) = (row.try_get("scope")?, row.try_get("owner")?);
+        let scope = scopes
+            .iter()
+            .find(|scope| scope.label() == label && scope.owner() == owner);
+        Ok(scope.map(Scope::rank))
+    };
     let mut found = Vec::new();
-    for scope in nearest_first(scopes) {
-        let listed = sqlx::query(concat!(
-            "SELECT ",
-            rows::skill_columns!(),
-            " FROM skills WHERE team = ? AND scope = ? AND owner = ? AND name = ? ORDER BY category, name, uid"
-        ))
-        .bind(team.as_str())
-        .bind(scope.label())
-        .bind(scope.owner())
-        .bind(name.as_str())
-        .fetch_all(&mut *transaction)
-        .await?;
-        found.extend(listed.iter().map(rows::skill));
+    for row in &listed {
+        found.extend(rank(row)?.map(|rank| (rank, rows::skill(row))));
     }
-    transaction.commit().await?;
-    Ok(found)
+    found.sort_by_key(|(rank, _)| *rank);
+    Ok(found.into_iter().map(|(_, found)| found).collect())
 }
 
 pub(super) async fn revisions(

@@ -24,6 +24,7 @@ async fn it_fulfils_the_contract() {
     };
     contract::check(open).await;
     contract::library::check(open).await;
+    contract::shelf::check(open).await;
 }
 
 fn person() -> Actor {

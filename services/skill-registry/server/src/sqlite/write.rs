@@ -13,7 +13,7 @@ use steward_skill_core::store::{Change, CommitError, Purge, RequestKey, View};
 use steward_store::StoreError;
 
 use super::rows::{self, signed};
-use super::{fault, read};
+use super::{fault, read, shelf};
 
 /// How long first answers are kept: longer than any turn waits, any job is retried or any client repeats.
 const ANSWERS_KEPT: Duration = Duration::from_hours(30 * 24);
@@ -63,6 +63,7 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
         reader,
         fence,
         answer,
+        decides,
     } = change;
     if let Some(job) = &fence {
         take_fence(connection, &record.team, job).await?;
@@ -96,7 +97,10 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
     if let Some((key, answer)) = &answer {
         insert_answer(connection, &record, key, answer).await?;
     }
-    Ok(())
+    match &decides {
+        Some(proposal) if !shelf::decide(connection, proposal).await? => Err(CommitError::VersionMismatch.into()),
+        _ => Ok(()),
+    }
 }
 
 pub(super) async fn take_fence(connection: &mut SqliteConnection, team: &TeamId, job: &JobRef) -> Result<(), Failure> {
