@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use steward_client::{
     AccessClient, AgentClient, CuratorClient, MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient,
-    SessionStoreClient, SkillClient,
+    SessionStoreClient,
 };
 use steward_client::{Client, Credentials, Wire};
 use steward_testkit::TempDir;
@@ -75,6 +75,8 @@ pub struct Stack {
     processes: BTreeMap<&'static str, Process>,
     /// Fixed once known, so that a process that comes back is found where it was.
     ports: BTreeMap<&'static str, String>,
+    /// By how much the clocks of the processes are ahead.
+    passed: Duration,
 }
 
 /// Name of the one process of [`Shape::One`].
@@ -89,6 +91,7 @@ impl Stack {
             options,
             processes: BTreeMap::new(),
             ports: BTreeMap::new(),
+            passed: Duration::ZERO,
         };
         if shape == Shape::Split {
             stack.init();
@@ -182,6 +185,19 @@ impl Stack {
         }
     }
 
+    /// Lets time pass for all processes, which read their clocks from now on as if it had.
+    pub fn let_pass(&mut self, time: Duration) {
+        self.passed += time;
+        // Written aside and renamed, so that nobody reads half a number.
+        let aside = self.folder.join("clock.new");
+        std::fs::write(&aside, self.passed.as_secs().to_string()).expect("a file in our own folder");
+        std::fs::rename(&aside, self.clock_file()).expect("a file in our own folder");
+    }
+
+    fn clock_file(&self) -> PathBuf {
+        self.folder.join("clock")
+    }
+
     /// Starts the process that runs a service again, where it was.
     pub fn start_again(&mut self, service: &str) {
         let member = self.member_of(service);
@@ -224,7 +240,8 @@ impl Stack {
             memory: MemoryClient::new(wire("memory-service")),
             recall: RecallClient::new(wire("recall-service")),
             store: SessionStoreClient::new(wire("recall-service")),
-            skills: SkillClient::new(wire("skill-registry")),
+            // The rest is the registry's.
+            ..Client::new(wire("skill-registry"))
         }
     }
 
@@ -295,7 +312,10 @@ impl Stack {
             listen,
         ]);
         arguments.push("--json".to_owned());
-        let mut environment = vec![("STEWARD_LOG".to_owned(), "info".to_owned())];
+        let mut environment = vec![
+            ("STEWARD_LOG".to_owned(), "info".to_owned()),
+            ("STEWARD_CLOCK_FILE".to_owned(), path(&self.clock_file())),
+        ];
         environment.extend_from_slice(&self.options.settings);
         if let Some(model) = &self.options.model {
             environment.push(("STEWARD__AGENT__MODEL__BASE_URL".to_owned(), model.clone()));

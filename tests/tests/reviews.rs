@@ -308,3 +308,93 @@ async fn a_repeat_is_recognised_and_announced_to_nobody(shape: Shape) {
         "a repeat is nothing to announce"
     );
 }
+
+both_shapes!(a_review_patches_what_it_has_read_and_nothing_else);
+
+/// Answers the sessions of D-03: in the first, the reviewer makes three skills; in the second, the main turn opens one of
+/// them, and the reviewer opens it too, changes it, and tries to change two that it has not opened.
+fn reader(request: &steward_testkit::RecordedRequest) -> Reply {
+    let span = script::span_with(request, "Remember:").unwrap_or_default();
+    let manage = |id: &str, name: &str, change: serde_json::Value| {
+        let mut arguments = serde_json::json!({"name": name, "evidence": [span], "basis": "stated"});
+        let fields = arguments.as_object_mut().unwrap();
+        fields.extend(change.as_object().unwrap().clone());
+        ScriptedCall::new(id, "skill_manage", arguments.to_string())
+    };
+    let view = || ScriptedCall::new("view", "skill_view", r#"{"name":"deploy-notes"}"#);
+    let done = script::since_user(request).len();
+    match (
+        script::is_review(request),
+        script::asked(request).contains("deploy-notes"),
+        done,
+    ) {
+        (true, false, 0) => Reply::calls(
+            ["deploy-notes", "second", "third"].map(|name| script::create_skill(name, name, "Wait a minute.", &span)),
+        ),
+        (true, true, 0) | (false, true, 0) => Reply::calls([view()]),
+        (true, true, 2) => {
+            let patch = serde_json::json!({"action": "patch", "old_text": "a minute", "new_text": "an hour"});
+            Reply::calls([
+                manage("a", "deploy-notes", patch.clone()),
+                manage("b", "second", patch),
+                manage(
+                    "c",
+                    "third",
+                    serde_json::json!({"action": "delete", "absorbed_into": ""}),
+                ),
+            ])
+        }
+        (true, ..) => script::changed(),
+        (false, ..) => Reply::text("fine"),
+    }
+}
+
+/// D-03.
+async fn a_review_patches_what_it_has_read_and_nothing_else(shape: Shape) {
+    let model = ModelServer::scripted(reader).await;
+    let stack = Stack::start("reads", shape, common::reviews_after_each_turn(&model));
+    let owner = stack.owner().await;
+    let first = owner.session(Vec::new()).await;
+    owner.say(&first, "Remember: three ways").await;
+    owner.reviews_ended(1).await;
+    let session = owner.session(Vec::new()).await;
+    owner.say(&session, "Remember: how do deploy-notes go?").await;
+    let review = owner.reviews_ended(2).await.remove(0);
+
+    let requests = model.requests();
+    let answered = requests
+        .iter()
+        .filter(|request| script::is_review(request) && script::asked(request).contains("deploy-notes"))
+        .find(|request| script::since_user(request).len() == 2)
+        .map(|request| script::since_user(request).pop().unwrap())
+        .expect("the reviewer was answered");
+    assert!(
+        answered["content"].as_str().unwrap().contains("Wait a minute."),
+        "the whole text again, though the main turn has it: {answered}"
+    );
+    let told: Vec<_> = review
+        .writes
+        .iter()
+        .map(|write| (write.result(), write.reason.as_str()))
+        .collect();
+    let refused = (review_write::Result::Refused, "NOT_READ");
+    assert_eq!(
+        told,
+        [(review_write::Result::Accepted, ""), refused, refused],
+        "{review:?}"
+    );
+    assert!(
+        owner
+            .view_skill("deploy-notes")
+            .await
+            .unwrap()
+            .content
+            .contains("an hour")
+    );
+    for untouched in ["second", "third"] {
+        assert!(
+            owner.view_skill(untouched).await.unwrap().content.contains("a minute"),
+            "{untouched}"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use steward_base::{Clock, IdGen, RandomIds, SystemClock};
+use steward_base::{Clock, IdGen, RandomIds};
 
 use crate::config::Problem;
 use crate::tasks::{BoxError, Tasks};
@@ -27,7 +27,7 @@ impl Boot {
         Self {
             data_dir: data_dir.into(),
             tasks: Tasks::new(),
-            clock: Arc::new(SystemClock),
+            clock: machine_clock(),
             ids: Arc::new(RandomIds),
         }
     }
@@ -53,6 +53,16 @@ impl Boot {
             .map_err(|source| StartError::new(format!("make the folder {}", path.display()), source))?;
         Ok(path)
     }
+}
+
+#[cfg(feature = "failpoints")]
+fn machine_clock() -> Arc<dyn Clock> {
+    crate::moved_clock::of_process()
+}
+
+#[cfg(not(feature = "failpoints"))]
+fn machine_clock() -> Arc<dyn Clock> {
+    Arc::new(steward_base::SystemClock)
 }
 
 /// Why a service did not come up.

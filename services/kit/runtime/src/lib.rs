@@ -12,6 +12,8 @@ pub mod data_dir;
 pub mod failpoint;
 pub mod genai;
 pub mod lifecycle;
+#[cfg(any(test, feature = "failpoints"))]
+mod moved_clock;
 pub mod reconcile;
 pub mod tasks;
 pub mod telemetry;

@@ -403,3 +403,24 @@ async fn a_long_history_is_replayed_early_and_folded_late() {
         "the request of a try is that of the first"
     );
 }
+
+/// D-05: what is no lesson is said in every review of skills, and that there was none is an ordinary end.
+#[tokio::test]
+async fn failures_and_single_questions_are_excluded_and_nothing_to_save_is_a_success() {
+    let world = World::new([says(NOTHING)]);
+    let tried = run(&world, &SharedJournal::default()).await;
+    assert!(finished(&tried) && tried.report.writes.is_empty());
+    let asked = world.requests().remove(0);
+    let instruction = message(&asked, 0);
+    for exclusion in [
+        "Failures of this machine or this moment: something not installed",
+        "record the fix as a setup step with its check",
+        "Verdicts on a tool",
+        "An error that went away on retry",
+        "The story of this request",
+        "Anything unresolved",
+        "is an ordinary outcome",
+    ] {
+        assert!(instruction.contains(exclusion), "{exclusion}");
+    }
+}
