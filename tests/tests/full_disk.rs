@@ -191,7 +191,13 @@ async fn a_full_disk_is_said_loses_nothing_and_is_over_when_there_is_room(shape:
     stack.start_all();
     let owner = stack.owner().await;
     assert_eq!(kept(&owner, &session).await, acknowledged);
-    assert_eq!(owner.skills().await.len(), skills.len());
+    let listed: Vec<_> = owner.skills().await.into_iter().map(|skill| skill.name).collect();
+    for skill in &skills {
+        assert!(
+            listed.iter().any(|name| name.ends_with(&format!("/{skill}"))),
+            "{skill}: {listed:?}"
+        );
+    }
     assert!(owner.notes().await.contains(&"there is room again".to_owned()));
     let check = steward_proto::recall::v1::CheckIntegrityRequest {
         parent: owner.team.clone(),
