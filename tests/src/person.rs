@@ -127,6 +127,60 @@ impl Person {
             .expect("a session")
     }
 
+    /// Goes on with another model.
+    pub async fn change_model(
+        &self,
+        session: &str,
+        model: &str,
+        request_id: &str,
+    ) -> Result<agent::Session, ClientError> {
+        let wanted = agent::Session {
+            model: model.to_owned(),
+            ..agent::Session::default()
+        };
+        self.change(session, wanted, "model", Vec::new(), request_id).await
+    }
+
+    /// Goes on with these client tools.
+    pub async fn change_tools(
+        &self,
+        session: &str,
+        client_tools: Vec<agent::ClientTool>,
+        request_id: &str,
+    ) -> Result<agent::Session, ClientError> {
+        self.change(
+            session,
+            agent::Session::default(),
+            "client_tools",
+            client_tools,
+            request_id,
+        )
+        .await
+    }
+
+    async fn change(
+        &self,
+        session: &str,
+        wanted: agent::Session,
+        path: &str,
+        client_tools: Vec<agent::ClientTool>,
+        request_id: &str,
+    ) -> Result<agent::Session, ClientError> {
+        let request = agent::UpdateSessionRequest {
+            session: Some(agent::Session {
+                name: session.to_owned(),
+                ..wanted
+            }),
+            update_mask: Some(prost_types::FieldMask {
+                paths: vec![path.to_owned()],
+            }),
+            client_tools,
+            request_id: request_id.to_owned(),
+        };
+        let answer = self.client.sessions.update_session(request).await?;
+        Ok(answer.session.expect("an answer has a session"))
+    }
+
     /// What was said in a session.
     pub async fn messages(&self, session: &str) -> Vec<agent::SessionMessage> {
         let request = agent::ListSessionMessagesRequest {

@@ -4,6 +4,29 @@
 use serde_json::{Value, json};
 use steward_testkit::{RecordedRequest, Reply, ScriptedCall};
 
+/// The messages of a request, whichever protocol it speaks, in the form of chat completions: one role and one text each,
+/// results of tools apart from what people say.
+pub fn messages(request: &RecordedRequest) -> Vec<Value> {
+    request.messages().into_iter().flat_map(plain).collect()
+}
+
+fn plain(message: Value) -> Vec<Value> {
+    let Some(blocks) = message["content"].as_array() else {
+        return vec![message];
+    };
+    if message["role"] == "assistant" {
+        let text: String = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+        return vec![json!({"role": "assistant", "content": text})];
+    }
+    let plain = |block: &Value| match block["type"].as_str() {
+        Some("tool_result") => {
+            json!({"role": "tool", "tool_call_id": block["tool_use_id"], "content": block["content"]})
+        }
+        _ => json!({"role": message["role"], "content": block["text"]}),
+    };
+    blocks.iter().map(plain).collect()
+}
+
 /// Whether the request is a review's.
 pub fn is_review(request: &RecordedRequest) -> bool {
     review_text(request).is_some()
@@ -11,7 +34,7 @@ pub fn is_review(request: &RecordedRequest) -> bool {
 
 /// The review's own message, with its rubric and data.
 pub fn review_text(request: &RecordedRequest) -> Option<String> {
-    let messages = request.messages();
+    let messages = messages(request);
     messages
         .iter()
         .rev()
@@ -23,7 +46,7 @@ pub fn review_text(request: &RecordedRequest) -> Option<String> {
 
 /// Messages after the last one of the person: what the model itself has done since.
 pub fn since_user(request: &RecordedRequest) -> Vec<Value> {
-    let messages = request.messages();
+    let messages = messages(request);
     let last = messages
         .iter()
         .rposition(|message| message["role"] == "user")
@@ -33,7 +56,7 @@ pub fn since_user(request: &RecordedRequest) -> Vec<Value> {
 
 /// Text of the last message of the person.
 pub fn asked(request: &RecordedRequest) -> String {
-    let messages = request.messages();
+    let messages = messages(request);
     messages
         .iter()
         .rev()
@@ -93,8 +116,7 @@ pub fn learner(request: &RecordedRequest) -> Reply {
     if !since_user(request).is_empty() {
         return changed();
     }
-    let lesson = request
-        .messages()
+    let lesson = messages(request)
         .iter()
         .filter(|message| message["role"] == "user")
         .filter_map(|message| message["content"].as_str())

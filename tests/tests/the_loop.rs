@@ -12,7 +12,8 @@ mod common;
 use steward_proto::common::v1::Origin;
 use steward_proto::learning::v1::ReviewState;
 use steward_proto::skill::v1::SkillProvenance;
-use steward_testkit::ModelServer;
+use steward_testkit::{ModelServer, Reply};
+use steward_tests::person::{client_tool, fresh_id, result};
 use steward_tests::{Shape, Stack, StackOptions, script};
 
 both_shapes!(a_lesson_is_kept_and_stands_before_the_next_session);
@@ -102,12 +103,13 @@ async fn what_was_kept_survives_a_restart_of_everything(shape: Shape) {
     assert_eq!(owner.messages(&session).await.len(), 4);
 }
 
-both_shapes!(counters_belong_to_the_session_and_not_to_a_process);
+both_shapes!(counters_belong_to_the_session_and_not_to_a_process_or_a_model);
 
-/// D-01: interval 4, a restart after turn 2: one review, after turn 4.
-async fn counters_belong_to_the_session_and_not_to_a_process(shape: Shape) {
+/// D-01: interval 4, a restart after turn 2, another model before turn 3: one review, after turn 4.
+async fn counters_belong_to_the_session_and_not_to_a_process_or_a_model(shape: Shape) {
     let model = ModelServer::scripted(script::learner).await;
     let options = StackOptions::with_model(&model.base_url())
+        .set("AGENT__MODEL__OTHERS", "[\"scripted-too\"]")
         .set("AGENT__NUDGES__MEMORY_TURNS", 4)
         .set("AGENT__NUDGES__SKILL_ITERATIONS", 0);
     let mut stack = Stack::start("counters", shape, options);
@@ -115,14 +117,80 @@ async fn counters_belong_to_the_session_and_not_to_a_process(shape: Shape) {
     let session = owner.session(Vec::new()).await;
     owner.say(&session, "one").await;
     owner.say(&session, "two").await;
+    owner.remember("the tide table hangs in the hall").await.unwrap();
     stack.kill("agent-orchestrator");
     stack.start_again("agent-orchestrator");
     let owner = stack.owner().await;
+    let changed = owner.change_model(&session, "scripted-too", &fresh_id()).await.unwrap();
+    assert_eq!(
+        (changed.model.as_str(), changed.turns_since_memory),
+        ("scripted-too", 2)
+    );
+    assert!(
+        changed.system_prompt.contains("the tide table hangs in the hall"),
+        "a prompt that is assembled anew shows what is known by then"
+    );
     owner.say(&session, "three").await;
     assert!(owner.reviews().await.is_empty(), "a review came before its time");
     owner.say(&session, "four").await;
     let reviews = owner.reviews_ended(1).await;
     assert_eq!(reviews.len(), 1);
     assert!(reviews[0].memory && !reviews[0].skills);
-    assert_eq!(owner.read_session(&session).await.turns_since_memory, 0);
+    let read = owner.read_session(&session).await;
+    assert_eq!(read.turns_since_memory, 0);
+    assert_eq!((read.planned_prefix_breaks, read.unplanned_prefix_breaks), (1, 0));
+    assert_eq!(read.last_prefix_break_reason, "model");
+    let asked: Vec<_> = model
+        .requests()
+        .iter()
+        .filter(|request| !script::is_review(request))
+        .map(|request| request.json()["model"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(asked, ["scripted", "scripted", "scripted-too", "scripted-too"]);
+}
+
+both_shapes!(other_client_tools_begin_a_session_anew_and_only_between_turns);
+
+async fn other_client_tools_begin_a_session_anew_and_only_between_turns(shape: Shape) {
+    let model = ModelServer::scripted(|request| match script::asked(request).as_str() {
+        "look" if script::since_user(request).is_empty() => Reply::call("look", "{}"),
+        said => Reply::text(format!("You said: {said}")),
+    })
+    .await;
+    let stack = Stack::start("tools-anew", shape, common::no_reviews(&model));
+    let owner = stack.owner().await;
+    let session = owner.session(vec![client_tool("look")]).await;
+    let waiting = owner.say(&session, "look").await;
+    let id = fresh_id();
+    let refused = owner
+        .change_tools(&session, vec![client_tool("shell")], &id)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason, "TURN_RUNNING", "a turn waits for its client");
+    owner
+        .answer_calls(&session, vec![result(&waiting.calls()[0], "a door")])
+        .await;
+
+    let changed = owner
+        .change_tools(&session, vec![client_tool("shell")], &id)
+        .await
+        .unwrap();
+    let again = owner
+        .change_tools(&session, vec![client_tool("shell")], &id)
+        .await
+        .unwrap();
+    assert_eq!(again, changed, "a repeated request changes nothing more");
+    let other = owner.change_tools(&session, Vec::new(), &id).await.unwrap_err();
+    assert_eq!(other.reason, "REQUEST_ID_REUSED");
+    owner.say(&session, "and on").await;
+    let read = owner.read_session(&session).await;
+    assert_eq!((read.planned_prefix_breaks, read.unplanned_prefix_breaks), (1, 0));
+    assert_eq!(read.last_prefix_break_reason, "tools");
+    let last = model.requests().pop().unwrap();
+    let names = last.tool_names();
+    assert!(
+        names.contains(&"shell".to_owned()) && !names.contains(&"look".to_owned()),
+        "{names:?}"
+    );
+    assert_eq!(last.tool_results().len(), 1, "what was said stays");
 }
