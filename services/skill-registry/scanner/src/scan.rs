@@ -1,5 +1,8 @@
 //! One scan of one tree: every byte that would be installed, as it stands and as it is meant.
 
+mod findings;
+mod names;
+
 use std::ops::Range;
 
 use crate::capability;
@@ -9,7 +12,7 @@ use crate::decode::{DEPTH, layers};
 use crate::header;
 use crate::matching::{Scene, matches};
 use crate::report::{Capabilities, Coverage, Finding, Gap, Report, Severity, Verdict};
-use crate::rules::{RuleSet, Words};
+use crate::rules::RuleSet;
 use crate::split::{Part, Parts, Place};
 use crate::structure::{self, Limits};
 use crate::syntax;
@@ -18,9 +21,6 @@ use crate::view::View;
 
 /// Most bytes of revealed text that one file may lead to.
 const REVEALED: usize = 4 << 20;
-/// Most findings that are kept of one file.
-const FINDINGS: usize = 200;
-const EXCERPT: usize = 240;
 
 /// What may differ from scan to scan.
 #[derive(Debug, Clone, Default)]
@@ -337,143 +337,6 @@ impl Scan<'_> {
         }
     }
 
-    fn rule(
-        &mut self,
-        unit: &Unit<'_>,
-        rule: usize,
-        severity: Severity,
-        range: Range<usize>,
-        revealed: Option<String>,
-    ) {
-        if let Some(rule) = self.rules.rules.get(rule) {
-            let range = unit.text.origin(range.start)..unit.text.origin(range.end);
-            self.add(&rule.words, severity, unit.path, unit.file, range, revealed);
-        }
-    }
-
-    fn check_in(&mut self, check: &str, unit: &Unit<'_>, range: Range<usize>, revealed: Option<String>) {
-        let range = unit.text.origin(range.start)..unit.text.origin(range.end);
-        self.check(check, unit.path, unit.file, range, revealed);
-    }
-
-    fn check(&mut self, check: &str, path: &str, file: &[u8], range: Range<usize>, revealed: Option<String>) {
-        if let Some(words) = self.rules.checks.get(check) {
-            self.add(words, words.severity, path, file, range, revealed);
-        }
-    }
-
-    fn add(
-        &mut self,
-        words: &Words,
-        severity: Severity,
-        path: &str,
-        file: &[u8],
-        range: Range<usize>,
-        revealed: Option<String>,
-    ) {
-        let line = if range.is_empty() && range.start == 0 {
-            0
-        } else {
-            1 + memchr::memchr_iter(b'\n', file.get(..range.start).unwrap_or_default()).count()
-        };
-        let same = |finding: &&mut Finding| finding.rule == words.id && finding.path == path && finding.line == line;
-        if let Some(known) = self.findings.iter_mut().find(same) {
-            // The worse reading of one place counts.
-            if known.severity < severity {
-                known.severity = severity;
-                known.revealed = revealed.map(|text| shown(&text));
-            }
-            return;
-        }
-        if self.findings.iter().filter(|finding| finding.path == path).count() >= FINDINGS {
-            return;
-        }
-        let evidence = decode(file.get(range.clone()).unwrap_or_default())
-            .map(|text| text.text.into_owned())
-            .unwrap_or_default();
-        let bound = match &revealed {
-            Some(revealed) => format!("{evidence}\n{revealed}"),
-            None if evidence.is_empty() => steward_base::hash::sha256_hex(file),
-            None => evidence.clone(),
-        };
-        self.findings.push(Finding {
-            rule: words.id.clone(),
-            title: words.title.clone(),
-            severity,
-            category: words.category.clone(),
-            ast: words.ast.clone(),
-            ave: words.ave.clone(),
-            path: path.to_owned(),
-            start: range.start,
-            end: range.end,
-            line,
-            excerpt: shown(&evidence),
-            revealed: revealed.map(|text| shown(&text)),
-            fix: words.fix.clone(),
-            fingerprint: Finding::fingerprint_of(&words.id, path, &bound),
-        });
-    }
-
-    fn look_alike_name(&mut self, unit: &Unit<'_>, name: &str) {
-        let imitated = name.split('-').find_map(|word| {
-            let known = &self.rules.popular.publishers;
-            let near = known
-                .iter()
-                .find(|publisher| publisher.len() >= 6 && is_one_off(word, publisher));
-            near.filter(|_| !known.iter().any(|publisher| publisher == word))
-                .cloned()
-        });
-        if let Some(imitated) = imitated {
-            let at = unit.text.text.find(name).unwrap_or(0);
-            self.check_in(
-                "look-alike-name",
-                unit,
-                at..at + name.len(),
-                Some(format!("looks like {imitated}")),
-            );
-        }
-    }
-
-    /// Package names that are one letter off a well-known one.
-    fn names(&mut self) {
-        let popular = &self.rules.popular;
-        let mut found = Vec::new();
-        for install in &self.capabilities.installs {
-            let Some((manager, spec)) = install.split_once(':') else {
-                continue;
-            };
-            if !matches!(
-                manager,
-                "pip" | "pip3" | "uv" | "pipx" | "npm" | "pnpm" | "yarn" | "bun" | "npx"
-            ) {
-                continue;
-            }
-            let end = spec.find(['=', '<', '>', '~', '[', '!', ';']).unwrap_or(spec.len());
-            let name = spec
-                .get(..end)
-                .unwrap_or(spec)
-                .trim_end_matches('@')
-                .to_ascii_lowercase()
-                .replace('_', "-");
-            let name = name.split_once('@').map_or(name.as_str(), |(name, _)| name).to_owned();
-            let known = popular
-                .packages
-                .iter()
-                .chain(&popular.others)
-                .any(|known| *known == name);
-            let near = popular
-                .packages
-                .iter()
-                .find(|known| known.len() >= 5 && is_one_off(&name, known));
-            if let (false, Some(near)) = (known || name.len() < 5, near) {
-                found.push((name.clone(), format!("{name} looks like {near}")));
-            }
-        }
-        for (_, told) in found {
-            self.check("look-alike-package", "SKILL.md", told.as_bytes(), 0..told.len(), None);
-        }
-    }
-
     fn report(mut self, tree: &Tree) -> Report {
         self.findings.sort_by(|a, b| {
             let key = |finding: &Finding| {
@@ -555,43 +418,6 @@ fn unfenced(source: &str) -> (usize, &str) {
     )
 }
 
-/// Evidence for people: one line, cut, with what cannot be seen written out.
-fn shown(text: &str) -> String {
-    let mut out = String::new();
-    for (count, character) in text.trim().chars().enumerate() {
-        if count >= EXCERPT {
-            out.push('…');
-            break;
-        }
-        match character {
-            '\n' | '\r' | '\t' => out.push(' '),
-            character if character.is_control() || steward_guard::unicode::is_ignorable(character) => {
-                out.extend(character.escape_unicode());
-            }
-            character => out.push(character),
-        }
-    }
-    out
-}
-
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
-}
-
-/// Whether two words differ by one letter put in, left out, changed, or by two neighbours exchanged.
-fn is_one_off(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a == b || a.len().abs_diff(b.len()) > 1 {
-        return false;
-    }
-    let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();
-    let (a, b) = (a.get(start..).unwrap_or_default(), b.get(start..).unwrap_or_default());
-    let tail = |skip_a: usize, skip_b: usize| a.get(skip_a..) == b.get(skip_b..);
-    match a.len().cmp(&b.len()) {
-        std::cmp::Ordering::Equal => {
-            tail(1, 1) || a.len() > 1 && a.first() == b.get(1) && a.get(1) == b.first() && tail(2, 2)
-        }
-        std::cmp::Ordering::Less => tail(0, 1),
-        std::cmp::Ordering::Greater => tail(1, 0),
-    }
 }
