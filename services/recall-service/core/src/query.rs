@@ -6,6 +6,7 @@
 //!
 //! Not here: ranking and filters. Those belong to the store.
 
+mod dates;
 mod function_words;
 mod lex;
 pub mod matching;
@@ -28,6 +29,8 @@ pub struct Query {
     expr: Expr,
     /// Whether the caller wrote operators or prefixes; such a query is never loosened.
     strict: bool,
+    /// Days that it names.
+    days: Vec<Term>,
 }
 
 /// The structure of a query. Lists have at least two members; terms have at least one token.
@@ -54,6 +57,8 @@ pub struct Term {
     pub prefix: bool,
     /// Whether it was quoted.
     pub quoted: bool,
+    /// Other tokens that will do in place of the only one: other forms of the word.
+    pub forms: Vec<String>,
 }
 
 impl Term {
@@ -68,25 +73,46 @@ impl Term {
             tokens,
             prefix,
             quoted,
+            forms: Vec::new(),
         })
+    }
+
+    /// The same, where any form of the word will do.
+    fn in_any_form(mut self) -> Self {
+        if let [word] = self.tokens.as_slice()
+            && !self.prefix
+            && !self.quoted
+        {
+            self.forms = tokenizer::forms(word);
+        }
+        self
     }
 }
 
 impl Query {
     /// Understands `text`; `None` if it holds nothing that could be searched for, such as only blanks or punctuation.
     pub fn parse(text: &str) -> Option<Self> {
+        let text = lex::quoted_question(text).unwrap_or(text);
+        let days = dates::named(text)
+            .into_iter()
+            .filter_map(|day| Term::new(&day.phrase(), false, false))
+            .collect();
         let items = lex::items(text);
         let strict = items.iter().any(lex::Item::is_operator);
         let quotes = items.iter().any(|item| matches!(item, lex::Item::Quoted { .. }));
         if (strict || quotes)
             && let Some(expr) = parse::well_formed(&items)
         {
-            return Some(Self { expr, strict });
+            return Some(Self { expr, strict, days });
         }
         let terms = lex::literal_words(text)
             .into_iter()
             .filter_map(|word| Term::new(word, false, false));
-        parse::all_of(terms.map(Expr::Term).take(MAX_TERMS).collect()).map(|expr| Self { expr, strict: false })
+        parse::all_of(terms.map(Expr::Term).take(MAX_TERMS).collect()).map(|expr| Self {
+            expr,
+            strict: false,
+            days,
+        })
     }
 
     /// The structure.
@@ -99,6 +125,14 @@ impl Query {
         let mut out = String::new();
         write_match(&self.expr, &mut out);
         out
+    }
+
+    /// The same for people to read.
+    pub fn to_text(&self) -> String {
+        let signs = self.to_match().replace(tokenizer::LOOSE, "");
+        signs
+            .replace(&format!("\"{}", tokenizer::DAY_MARK), "\"")
+            .replace(tokenizer::DAY_MARK, " ")
     }
 
     /// Whether all words had to be present although the caller asked for nothing of the kind: such a query may be
@@ -120,9 +154,13 @@ impl Query {
         let (quoted, loose): (Vec<&Term>, Vec<&Term>) = terms_of(&self.expr).into_iter().partition(|term| term.quoted);
         let mut steps: Vec<Self> = Vec::new();
         for words in [Words::Content, Words::All] {
-            let any = any_of(&loose, words).filter(|_| quoted.is_empty() || words == Words::Content);
+            let any = any_of(&loose, &self.days, words).filter(|_| quoted.is_empty() || words == Words::Content);
             let needed = quoted.iter().map(|term| Expr::Term((*term).clone()));
-            let step = parse::all_of(needed.chain(any).collect()).map(|expr| Self { expr, strict: false });
+            let step = parse::all_of(needed.chain(any).collect()).map(|expr| Self {
+                expr,
+                strict: false,
+                days: Vec::new(),
+            });
             if let Some(step) = step.filter(|step| step != self && !loose.is_empty() && !steps.contains(step)) {
                 steps.push(step);
             }
@@ -148,7 +186,12 @@ fn write_match(expr: &Expr, out: &mut String) {
     match expr {
         Expr::Term(term) => {
             let star = if term.prefix { " *" } else { "" };
-            let _ = write!(out, "\"{}\"{star}", term.text.replace('"', "\"\""));
+            let loose = if term.forms.is_empty() {
+                String::new()
+            } else {
+                tokenizer::LOOSE.to_string()
+            };
+            let _ = write!(out, "\"{loose}{}\"{star}", term.text.replace('"', "\"\""));
         }
         Expr::All(members) => write_list(members, " AND ", out),
         Expr::Any(members) => write_list(members, " OR ", out),
@@ -187,17 +230,19 @@ enum Words {
 }
 
 /// Any of what the terms hold; `None` if nothing is left.
-fn any_of(terms: &[&Term], words: Words) -> Option<Expr> {
+fn any_of(terms: &[&Term], days: &[Term], words: Words) -> Option<Expr> {
     let mut alternatives: Vec<Term> = Vec::new();
     for term in terms {
         for found in looser(term) {
             let wanted = words == Words::All || !function_words::says_nothing(&found);
             if wanted && alternatives.iter().all(|known| known.tokens != found.tokens) {
-                alternatives.push(found);
+                alternatives.push(found.in_any_form());
             }
         }
     }
     alternatives.truncate(MAX_TERMS);
+    // A day alone says too much: all that was said on it.
+    alternatives.extend(days.iter().cloned());
     parse::any_of(alternatives.into_iter().map(Expr::Term).collect())
 }
 

@@ -17,9 +17,14 @@
 //! Canonically equal texts have the same tokens, and signs that show nothing (joiners, break hints, variation selectors,
 //! direction marks) change no token.
 //!
-//! What is not here: stemming, stop words, dictionaries. They would make some texts unfindable.
+//! In the index, a plain word whose ending can go has its stem beside it, marked so that it is no word: a question in plain
+//! words finds `deployed` with `deploying`, while whoever asks for one form gets that form. The day of a message comes as
+//! text in which each part is marked, and no word of a text is taken for one.
+//!
+//! What is not here: stop words, dictionaries. They would make some texts unfindable.
 
 mod scripts;
+mod stem;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -28,11 +33,13 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::str::CharIndices;
 
+use steward_base::Timestamp;
+
 use scripts::{Class, class_of, continues_unit, is_invisible};
 use unicode_normalization::UnicodeNormalization;
 
 /// Version of the rules in this module. An index that was built by another one has to be rebuilt.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The name under which the index tables ask for this tokenizer.
 pub const NAME: &str = "steward";
@@ -40,12 +47,22 @@ pub const NAME: &str = "steward";
 /// Longest token in bytes; what is longer (a key, a base64 line) is cut here on both sides alike.
 pub const MAX_TOKEN: usize = 128;
 
+/// Before a word of a query: other forms of it will do.
+pub const LOOSE: char = '\u{1}';
+/// Before a part of a day; see [`day_text`].
+pub const DAY_MARK: char = '\u{2}';
+/// After a stem, which no word has.
+const STEM_MARK: char = '\u{1}';
+
 /// What the tokens are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Text that is stored and searched in.
     Document,
-    /// Text that is searched for. Never emits colocated tokens: FTS5 would read them as alternatives.
+    /// The same with stems beside words.
+    Index,
+    /// Text that is searched for. Emits colocated tokens only for a word behind
+    /// [`LOOSE`]: FTS5 reads them as alternatives.
     Query,
 }
 
@@ -78,6 +95,11 @@ pub fn tokenize<F>(text: &str, purpose: Purpose, scratch: &mut Scratch, sink: &m
 where
     F: FnMut(Token<'_>) -> ControlFlow<()>,
 {
+    if purpose == Purpose::Query
+        && let Some(word) = text.strip_prefix(LOOSE)
+    {
+        return loose(word, sink);
+    }
     let mut rest = text.char_indices().peekable();
     while let Some(&(start, character)) = rest.peek() {
         match class_of(character) {
@@ -93,12 +115,84 @@ where
                     colocated: false,
                 })?;
             }
+            Class::Other if character == DAY_MARK => {
+                rest.next();
+                let mut end = start + 1;
+                while let Some((at, _)) = rest.next_if(|(_, next)| next.is_ascii_alphanumeric()) {
+                    end = at + 1;
+                }
+                sink(Token {
+                    text: &text[start..end.min(start + MAX_TOKEN)],
+                    start,
+                    end,
+                    colocated: false,
+                })?;
+            }
             Class::Invisible | Class::Other => {
                 rest.next();
             }
         }
     }
     ControlFlow::Continue(())
+}
+
+/// A word of a query, and beside it what else it may be in the index.
+fn loose<F>(word: &str, sink: &mut F) -> ControlFlow<()>
+where
+    F: FnMut(Token<'_>) -> ControlFlow<()>,
+{
+    for token in positions(word, Purpose::Query) {
+        let at = Token {
+            text: &token.text,
+            start: token.start + LOOSE.len_utf8(),
+            end: token.end + LOOSE.len_utf8(),
+            colocated: false,
+        };
+        sink(at)?;
+        for form in forms(&token.text) {
+            sink(Token {
+                text: &form,
+                colocated: true,
+                ..at
+            })?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// What stands in the index for other forms of a folded word.
+pub fn forms(word: &str) -> Vec<String> {
+    match stem::stem(word) {
+        Some(stem) => vec![format!("{stem}{STEM_MARK}"), stem],
+        None if word.len() > 2 && word.bytes().all(|letter| letter.is_ascii_lowercase()) => {
+            vec![format!("{word}{STEM_MARK}")]
+        }
+        None => Vec::new(),
+    }
+}
+
+/// The day of a moment in UTC, as the index has it.
+pub fn day_text(at: Timestamp) -> String {
+    let (year, month, day) = civil(at.as_micros().div_euclid(86_400_000_000));
+    format!("{DAY_MARK}y{year:04}{DAY_MARK}m{month:02}{DAY_MARK}d{day:02}")
+}
+
+/// The date of a day that is counted from 1970, by way of years that begin in March.
+const fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
 }
 
 /// Whether this is a character of a script without blanks, each of which is a token.
@@ -168,9 +262,9 @@ where
                 text: &scratch.pair,
                 start: before.start,
                 end: unit.end,
-                colocated: purpose == Purpose::Document,
+                colocated: purpose != Purpose::Query,
             };
-            if purpose == Purpose::Document {
+            if purpose != Purpose::Query {
                 sink(single(&scratch.units, before))?;
             }
             sink(pair)?;

@@ -112,7 +112,7 @@ unsafe extern "C" fn tokenize_text(
     // SAFETY: FTS5 passes `length` readable bytes that do not change during the call.
     let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), length) };
     let purpose = if flags & ffi::FTS5_TOKENIZE_QUERY == 0 {
-        Purpose::Document
+        Purpose::Index
     } else {
         Purpose::Query
     };

@@ -37,6 +37,17 @@ impl Item<'_> {
     }
 }
 
+/// What stands in the quotes, where the whole is one question in quotes: that is a sentence which somebody copied, and no
+/// phrase that was said word for word.
+pub(super) fn quoted_question(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let inner = text
+        .strip_prefix(['"', OPEN_CURLY])
+        .and_then(|text| text.strip_suffix(['"', CLOSE_CURLY]))?;
+    let is_question = inner.trim_end().ends_with(['?', '？']);
+    (is_question && !inner.contains(['"', OPEN_CURLY, CLOSE_CURLY])).then_some(inner)
+}
+
 /// The pieces of `text`, reading operators, quotes, parentheses and stars.
 pub(super) fn items(text: &str) -> Vec<Item<'_>> {
     let mut items = Vec::new();

@@ -41,14 +41,17 @@ impl<'q> Searchable<'q> {
             for (at, _) in term.tokens.iter().enumerate() {
                 found.entry(wanted(term, at)).or_default();
             }
+            for form in &term.forms {
+                found.entry(whole(form)).or_default();
+            }
         });
-        let mut whole: HashMap<&str, &mut Vec<Place>> = HashMap::new();
+        let mut exact: HashMap<&str, &mut Vec<Place>> = HashMap::new();
         let mut beginnings: Vec<(&str, &mut Vec<Place>)> = Vec::new();
         for (wanted, places) in &mut found {
             if wanted.prefix {
                 beginnings.push((wanted.text, places));
             } else {
-                whole.insert(wanted.text, places);
+                exact.insert(wanted.text, places);
             }
         }
         let mut next = 0;
@@ -57,7 +60,7 @@ impl<'q> Searchable<'q> {
             start: 0,
             end: 0,
         };
-        let _ = tokenizer::tokenize(text, Purpose::Document, &mut Scratch::default(), &mut |token: Token<
+        let _ = tokenizer::tokenize(text, Purpose::Index, &mut Scratch::default(), &mut |token: Token<
             '_,
         >| {
             if !token.colocated {
@@ -68,7 +71,7 @@ impl<'q> Searchable<'q> {
                 };
                 next += 1;
             }
-            if let Some(places) = whole.get_mut(token.text) {
+            if let Some(places) = exact.get_mut(token.text) {
                 note(places, here);
             }
             for (beginning, places) in &mut beginnings {
@@ -113,8 +116,24 @@ impl<'q> Searchable<'q> {
         self.places(term).len()
     }
 
+    /// Wherever the word or another form of it stands.
+    fn any_form(&self, term: &Term) -> Vec<Range<usize>> {
+        let tokens = term.tokens.iter().chain(&term.forms);
+        let mut places: Vec<Place> = tokens
+            .filter_map(|token| self.found.get(&whole(token)))
+            .flatten()
+            .copied()
+            .collect();
+        places.sort_by_key(|place| place.position);
+        places.dedup_by_key(|place| place.position);
+        places.into_iter().map(|place| place.start..place.end).collect()
+    }
+
     /// The bytes from the term's first token to its last, wherever all of them follow one another.
     fn places(&self, term: &Term) -> Vec<Range<usize>> {
+        if !term.forms.is_empty() {
+            return self.any_form(term);
+        }
         let at = |offset: usize| self.found.get(&wanted(term, offset)).map_or(&[][..], Vec::as_slice);
         let follows = |first: &Place| -> Option<Range<usize>> {
             let mut end = first.end;
@@ -129,6 +148,10 @@ impl<'q> Searchable<'q> {
         };
         at(0).iter().filter_map(follows).collect()
     }
+}
+
+fn whole(text: &str) -> Wanted<'_> {
+    Wanted { text, prefix: false }
 }
 
 fn wanted(term: &Term, offset: usize) -> Wanted<'_> {

@@ -15,7 +15,7 @@ fn finds(query: &str, text: &str) -> bool {
 /// What is run step by step when a query finds too little.
 fn steps(text: &str) -> Vec<String> {
     let query = Query::parse(text).unwrap();
-    query.widened().iter().map(Query::to_match).collect()
+    query.widened().iter().map(Query::to_text).collect()
 }
 
 #[test]
@@ -127,12 +127,18 @@ fn an_explicit_operator_is_never_loosened() {
         "“exact words”",
         "deploy*",
         "a NOT b",
-        "one",
         "src/main.rs",
         "foo_bar",
+        "E0308",
     ] {
         assert_eq!(steps(strict), Vec::<String>::new(), "{strict}");
     }
+    // One word alone is looked for in its other forms, if it is not found.
+    let one = Query::parse("deployed").unwrap();
+    assert_eq!(
+        (one.is_plain_list(), steps("deployed")),
+        (false, vec!["\"deployed\"".to_owned()])
+    );
     let with_signs = Query::parse("why did the deploy (the second one) fail **badly**?").unwrap();
     assert!(with_signs.is_plain_list() && !with_signs.widened().is_empty());
 }
@@ -242,4 +248,45 @@ proptest! {
             prop_assert!(Searchable::new(&text.replace('"', " "), &query).matches());
         }
     }
+}
+
+/// A sentence in quotes that ends in a question mark was copied, not said word for word.
+#[test]
+fn a_question_in_quotes_is_a_question() {
+    let quoted = Query::parse("\"What type of music do I like?\"").unwrap();
+    assert!(quoted.is_plain_list());
+    assert_eq!(quoted, Query::parse("What type of music do I like?").unwrap());
+    assert_eq!(
+        steps("“Which film?” she said"),
+        ["\"Which film?\" AND \"said\"", "\"Which film?\""]
+    );
+    assert_eq!(steps("\"exact words\""), Vec::<String>::new());
+}
+
+/// A day is looked for beside the words, in every way of writing it.
+#[test]
+fn a_day_is_looked_for_beside_the_words() {
+    assert_eq!(
+        steps("what was sold on May 4th?")[0],
+        "\"sold\" OR \"4th?\" OR \"m05 d04\""
+    );
+    assert_eq!(
+        steps("5月4日开会")[0],
+        "\"5\" OR \"月\" OR \"4\" OR \"日开\" OR \"开会\" OR \"m05 d04\""
+    );
+    assert_eq!(steps("2023-05-04 AND x"), Vec::<String>::new());
+}
+
+/// Forms of a word are found where any form will do, and where one was asked for no other is.
+#[test]
+fn other_forms_are_found_in_wider_steps_only() {
+    let exact = Query::parse("deployed the pump").unwrap();
+    let wider = exact.widened().remove(0);
+    let text = "we were deploying pumps";
+    assert!(!Searchable::new(text, &exact).matches());
+    let found = Searchable::new(text, &wider);
+    let shown: Vec<&str> = found.ranges().into_iter().map(|range| &text[range]).collect();
+    assert_eq!(shown, ["deploying", "pumps"]);
+    assert!(!Searchable::new(text, &Query::parse("deployed").unwrap()).matches());
+    assert!(!Searchable::new("deploy\u{1}", &Query::parse("\"deployed\"").unwrap()).matches());
 }

@@ -79,7 +79,7 @@ impl Search {
         Ok(Answer {
             conversations,
             widened,
-            expression: run.to_match(),
+            expression: run.to_text(),
             truncated: budget.is_truncated(),
             ..Answer::default()
         })

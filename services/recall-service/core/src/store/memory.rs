@@ -532,6 +532,7 @@ fn candidate(session: &Session, message: &Message, query: &Query) -> Option<Cand
     let fields = [
         Searchable::new(message.said_text(), query),
         Searchable::new(&message.tool_text(), query),
+        Searchable::new(&tokenizer::day_text(message.created), query),
     ];
     if !satisfied(query.expr(), &|term| fields.iter().any(|field| field.holds(term))) {
         return None;

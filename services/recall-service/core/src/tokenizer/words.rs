@@ -8,7 +8,8 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
 use super::scripts::{Class, class_of, drops_marks, is_filler, is_letter_mark};
-use super::{MAX_TOKEN, Purpose, Scratch, Token};
+use super::stem::stem;
+use super::{MAX_TOKEN, Purpose, STEM_MARK, Scratch, Token};
 
 /// More parts than this are not a name that a person would search by its parts.
 const MAX_PARTS: usize = 8;
@@ -49,9 +50,9 @@ where
             text: &scratch.part,
             start,
             end: end + suffix.len(),
-            colocated: purpose == Purpose::Document,
+            colocated: purpose != Purpose::Query,
         };
-        if purpose == Purpose::Document {
+        if purpose != Purpose::Query {
             sink(Token {
                 text: &scratch.word,
                 colocated: false,
@@ -59,6 +60,18 @@ where
             })?;
         }
         sink(named)?;
+    }
+    if purpose == Purpose::Index
+        && scratch.cuts.is_empty()
+        && let Some(mut stem) = stem(&scratch.word)
+    {
+        stem.push(STEM_MARK);
+        sink(Token {
+            text: &stem,
+            start,
+            end,
+            colocated: true,
+        })?;
     }
     if purpose == Purpose::Query || scratch.cuts.is_empty() || scratch.cuts.len() >= MAX_PARTS {
         return ControlFlow::Continue(());

@@ -17,8 +17,8 @@ const NAME: &CStr = c"steward_strengths";
 const SATURATION: f64 = 0.9;
 /// How much longer messages count less.
 const LENGTH: f64 = 0.4;
-/// Weights of the columns: what was said, and tool text (`Q-7`).
-const WEIGHTS: [f64; 2] = [1.0, 0.4];
+/// Weights of the columns: what was said, tool text (`Q-7`), and the day, which a question that names one is about.
+const WEIGHTS: [f64; 3] = [1.0, 0.4, 1.5];
 /// What a term that is nearly everywhere is still worth.
 const LEAST_IDF: f64 = 1e-3;
 

@@ -13,8 +13,8 @@ const TOKENIZER_VERSION: &str = "tokenizer_version";
 /// of the text needs to be told what it held.
 pub(super) async fn remove(connection: &mut SqliteConnection, session: i64, from: i64, to: i64) -> Result<(), Failure> {
     sqlx::query(
-        "INSERT INTO message_index (message_index, rowid, said, tool)
-         SELECT 'delete', t.doc, t.said, t.tool
+        "INSERT INTO message_index (message_index, rowid, said, tool, day)
+         SELECT 'delete', t.doc, t.said, t.tool, t.day
          FROM message m CROSS JOIN message_text t ON t.doc = m.doc
          WHERE m.session = ? AND m.seq BETWEEN ? AND ? AND m.rewound = 0",
     )
@@ -129,7 +129,7 @@ async fn recreate(connection: &mut SqliteConnection) -> Result<(), Failure> {
     }
     sqlx::query(
         "CREATE VIRTUAL TABLE message_index USING fts5 (
-             said, tool, content = 'message_text', content_rowid = 'doc', tokenize = 'steward')",
+             said, tool, day, content = 'message_text', content_rowid = 'doc', tokenize = 'steward')",
     )
     .execute(connection)
     .await?;

@@ -9,6 +9,7 @@ use steward_recall_core::get_session::{BATCH, MessagePage};
 use steward_recall_core::message::{Message, Role};
 use steward_recall_core::session::Usage;
 use steward_recall_core::store::{Mark, MessageRange, Taken, Visibility};
+use steward_recall_core::tokenizer;
 use steward_recall_core::turn::Turn;
 
 use super::answers;
@@ -122,8 +123,8 @@ const INSERT: &str =
          tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
          created, native_provider, native_model, native_blocks)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23);
-     INSERT INTO message_index (rowid, said, tool)
-     VALUES (?1, iif(?4 = 'tool', '', ?5), iif(?4 = 'tool', ?5, ?11))";
+     INSERT INTO message_index (rowid, said, tool, day)
+     VALUES (?1, iif(?4 = 'tool', '', ?5), iif(?4 = 'tool', ?5, ?11), ?24)";
 
 async fn insert(connection: &mut SqliteConnection, session: i64, doc: i64, message: &Message) -> Result<(), Failure> {
     let body = &message.body;
@@ -159,6 +160,7 @@ async fn insert(connection: &mut SqliteConnection, session: i64, doc: i64, messa
         .bind(native.map(|native| native.provider.as_str()))
         .bind(native.map(|native| native.model.as_str()))
         .bind(native.map(|native| native.blocks_json.as_str()))
+        .bind(tokenizer::day_text(message.created))
         .execute(connection)
         .await?;
     Ok(())
