@@ -137,7 +137,7 @@ pub fn run(arguments: &[String]) -> std::process::Output {
 }
 
 /// The binary under test, which cargo builds beside the test that runs.
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
     let folder = test
         .parent()

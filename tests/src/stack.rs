@@ -5,10 +5,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use steward_client::{
-    AccessClient, AgentClient, CuratorClient, MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient,
-    SessionStoreClient,
-};
 use steward_client::{Client, Credentials, Wire};
 use steward_testkit::TempDir;
 
@@ -224,25 +220,18 @@ impl Stack {
     /// Clients with a token, each at the endpoint of its service.
     pub fn client(&self, token: &str) -> Client {
         let credentials = Credentials::token(token).expect("a token");
-        let wire = |service: &str| {
-            let endpoint = &self.ports[self.member_of(service)];
-            Wire::connect(&format!("http://{endpoint}"))
+        Client::by_package(|package| {
+            let service = match package {
+                "learning" => "curator-worker",
+                "memory" => "memory-service",
+                "recall" => "recall-service",
+                "skill" => "skill-registry",
+                _ => "agent-orchestrator",
+            };
+            Wire::connect(&self.endpoint(service))
                 .expect("an endpoint")
                 .with_credentials(credentials.clone())
-        };
-        Client {
-            access: AccessClient::new(wire("agent-orchestrator")),
-            agent: AgentClient::new(wire("agent-orchestrator")),
-            curator: CuratorClient::new(wire("curator-worker")),
-            model: ModelClient::new(wire("agent-orchestrator")),
-            sessions: SessionClient::new(wire("agent-orchestrator")),
-            reviews: ReviewClient::new(wire("curator-worker")),
-            memory: MemoryClient::new(wire("memory-service")),
-            recall: RecallClient::new(wire("recall-service")),
-            store: SessionStoreClient::new(wire("recall-service")),
-            // The rest is the registry's.
-            ..Client::new(wire("skill-registry"))
-        }
+        })
     }
 
     /// Endpoint of the process that runs a service, `http://127.0.0.1:port`.

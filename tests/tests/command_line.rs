@@ -8,11 +8,12 @@
 
 mod common;
 
-use std::process::Output;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
-use steward_testkit::{ModelServer, TempDir};
-use steward_tests::process::run;
+use steward_testkit::{ModelServer, Reply, TempDir};
+use steward_tests::process::{binary, run};
 use steward_tests::{Shape, Stack, StackOptions, script};
 
 fn text(output: &Output) -> String {
@@ -31,6 +32,19 @@ async fn verb(stack: &Stack, arguments: &[&str]) -> Output {
     tokio::task::spawn_blocking(move || run(&all))
         .await
         .expect("the verb ran")
+}
+
+/// Begins a verb that goes on beside the test.
+fn begin(stack: &Stack, arguments: &[&str]) -> Child {
+    Command::new(binary())
+        .args(arguments)
+        .args(["--data-dir", &stack.data().display().to_string()])
+        .args(stack.endpoint_arguments())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary under test starts")
 }
 
 async fn json(stack: &Stack, arguments: &[&str]) -> Value {
@@ -80,11 +94,167 @@ async fn chat_streams_the_answer_and_says_what_was_kept(shape: Shape) {
     );
 }
 
+both_shapes!(a_session_goes_on_with_another_title_and_another_model);
+
+async fn a_session_goes_on_with_another_title_and_another_model(shape: Shape) {
+    let model = ModelServer::scripted(script::learner).await;
+    let options = common::no_reviews(&model).set("AGENT__MODEL__OTHERS", r#"["scripted-too"]"#);
+    let stack = Stack::start("other-model", shape, options);
+    let route = json(&stack, &["models", "list"]).await;
+    assert_eq!(route["models"], serde_json::json!(["scripted", "scripted-too"]));
+    let said = verb(&stack, &["chat", "--no-tools", "-m", "hello"]).await;
+    assert!(said.status.success(), "{}", problems(&said));
+    let sessions = json(&stack, &["sessions", "list"]).await;
+    let session = sessions["sessions"][0]["name"].as_str().unwrap().to_owned();
+
+    let change = [
+        "sessions",
+        "update",
+        &session,
+        "--title",
+        "Harbour",
+        "--model",
+        "scripted-too",
+    ];
+    let changed = json(&stack, &change).await;
+    assert_eq!(changed["session"]["title"], "Harbour");
+    let again = ["chat", "--no-tools", "--session", &session, "-m", "and now?"];
+    let said = verb(&stack, &again).await;
+    assert!(said.status.success(), "{}", problems(&said));
+    assert_eq!(model.requests().last().unwrap().json()["model"], "scripted-too");
+    let shown = json(&stack, &["sessions", "show", &session]).await;
+    assert_eq!(shown["session"]["plannedPrefixBreaks"], 1);
+    assert_eq!(shown["session"]["lastPrefixBreakReason"], "model");
+    assert_eq!(shown["session"]["unplannedPrefixBreaks"], 0);
+    let read = text(&verb(&stack, &["sessions", "show", &session]).await);
+    assert!(
+        read.contains("1 planned, the last for another model; 0 unplanned"),
+        "{read}"
+    );
+}
+
+both_shapes!(a_turn_that_runs_is_steered_from_beside_it);
+
+async fn a_turn_that_runs_is_steered_from_beside_it(shape: Shape) {
+    let model = ModelServer::scripted(|request| {
+        if request.text().contains("turn north") {
+            Reply::text("north, then")
+        } else {
+            Reply::call("memory", r#"{"action":"add","target":"notes","content":"sails south"}"#).hang_after(0)
+        }
+    })
+    .await;
+    let stack = Stack::start("steered", shape, common::no_reviews(&model));
+    let chat = begin(&stack, &["chat", "--no-tools", "-m", "sail"]);
+    model.wait_for_requests(1).await;
+    let sessions = json(&stack, &["sessions", "list"]).await;
+    let session = sessions["sessions"][0]["name"].as_str().unwrap().to_owned();
+    let mut steer = begin(&stack, &["sessions", "steer", &session, "turn north"]);
+    let mut told = String::new();
+    BufReader::new(steer.stderr.take().unwrap())
+        .read_line(&mut told)
+        .unwrap();
+    assert!(told.contains("said;"), "{told}");
+    model.release();
+    assert!(steer.wait_with_output().unwrap().status.success());
+    let chat = chat.wait_with_output().unwrap();
+    assert!(
+        text(&chat).contains("north, then"),
+        "{}{}",
+        text(&chat),
+        problems(&chat)
+    );
+}
+
+both_shapes!(the_audit_of_all_processes_is_one_list_and_hides_no_failure);
+
+async fn the_audit_of_all_processes_is_one_list_and_hides_no_failure(shape: Shape) {
+    let mut stack = Stack::start("audit-list", shape, StackOptions::default());
+    json(&stack, &["memory", "add", "the harbour opens at noon"]).await;
+    json(&stack, &["access", "create-user", "bob"]).await;
+    let listed = json(&stack, &["audit", "list", "--since", "1d"]).await;
+    let calls: Vec<_> = listed["auditEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| {
+            let word = |key: &str| event[key].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+            (word("service"), word("method"), word("user"))
+        })
+        .collect();
+    let call = |service: &str, method: &str| (service.to_owned(), method.to_owned(), "owner".to_owned());
+    let created = calls
+        .iter()
+        .position(|seen| *seen == call("agent-orchestrator", "CreateUser"));
+    let added = calls.iter().position(|seen| *seen == call("memory-service", "Apply"));
+    assert!(
+        created.unwrap() < added.unwrap(),
+        "newest first, over all processes: {calls:?}"
+    );
+    assert_eq!(listed["failed"], serde_json::json!([]));
+    let only = json(&stack, &["audit", "list", "--user", "bob"]).await;
+    assert_eq!(only["auditEvents"], serde_json::json!([]), "bob did nothing");
+
+    if shape == Shape::Split {
+        stack.kill("memory-service");
+        let output = verb(&stack, &["audit", "list", "--json"]).await;
+        assert_eq!(output.status.code(), Some(1));
+        let listed: Value = serde_json::from_str(&text(&output)).unwrap();
+        assert_eq!(listed["failed"][0]["endpoint"], stack.endpoint("memory-service"));
+        let methods = listed["auditEvents"].to_string();
+        assert!(methods.contains("CreateUser"), "the others are still told: {methods}");
+    }
+}
+
+both_shapes!(a_skill_goes_out_and_comes_in_byte_for_byte_and_knows_who_wrote_what);
+
+async fn a_skill_goes_out_and_comes_in_byte_for_byte_and_knows_who_wrote_what(shape: Shape) {
+    let stack = Stack::start("skill-files", shape, StackOptions::default());
+    let folder = TempDir::new("skills");
+    let files = [
+        (
+            "nightly/SKILL.md",
+            b"---\r\nname: nightly\r\ndescription: Use at night.\r\n---\r\n\r\nBack it up.\r\n".as_slice(),
+        ),
+        ("nightly/assets/seal.bin", &[0xff, 0, 0xfe]),
+    ];
+    for (path, content) in files {
+        let path = folder.join("in").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let (inward, out) = (folder.join("in"), folder.join("out"));
+    let imported = json(&stack, &["skills", "import", inward.to_str().unwrap()]).await;
+    assert_eq!(imported["skills"][0]["outcome"], "created", "{imported}");
+    json(&stack, &["skills", "export", "nightly", "--dir", out.to_str().unwrap()]).await;
+    for (path, content) in files {
+        assert_eq!(std::fs::read(out.join(path)).unwrap(), content, "{path}");
+    }
+    json(
+        &stack,
+        &["skills", "patch", "nightly", "Back it up.", "Back it up twice."],
+    )
+    .await;
+    let blame = json(&stack, &["skills", "blame", "nightly"]).await;
+    let actions: Vec<_> = blame["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lines| {
+            let revision = usize::try_from(lines["revision"].as_u64().unwrap()).unwrap();
+            blame["revisions"][revision]["action"].as_str().unwrap()
+        })
+        .collect();
+    assert_eq!(actions, ["import", "patch"], "{blame}");
+    let again = json(&stack, &["skills", "import", inward.to_str().unwrap(), "--update"]).await;
+    assert_eq!(again["skills"][0]["outcome"], "updated");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn chat_without_a_terminal_declines_tools_of_this_machine() {
     let model = ModelServer::scripted(|request| match script::since_user(request).last() {
-        None => steward_testkit::Reply::call("shell", r#"{"command":"touch touched"}"#),
-        Some(result) => steward_testkit::Reply::text(result["content"].as_str().unwrap_or_default()),
+        None => Reply::call("shell", r#"{"command":"touch touched"}"#),
+        Some(result) => Reply::text(result["content"].as_str().unwrap_or_default()),
     })
     .await;
     let stack = Stack::start("declines", Shape::One, common::no_reviews(&model));

@@ -9,11 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
-use steward_client::{
-    AccessClient, AgentClient, BundleClient, Client, CommandClient, Credentials, CuratorClient, ErrorOrigin,
-    ExchangeClient, LibraryClient, MemoryClient, ModelClient, RecallClient, ReviewClient, SessionClient,
-    SessionStoreClient, SkillClient, SkillProposalClient, Wire,
-};
+use steward_client::{Client, Credentials, ErrorOrigin, Wire};
 use steward_proto::access::v1::WhoAmIRequest;
 
 /// Where the single binary listens unless told otherwise.
@@ -141,24 +137,9 @@ impl Connection {
             by_package.insert(package, wire);
         }
         let default = Wire::connect(&self.endpoint)?.with_credentials(credentials);
-        let wire = |package: &str| by_package.get(package).unwrap_or(&default).clone();
-        Ok(Client {
-            access: AccessClient::new(wire("access")),
-            agent: AgentClient::new(wire("agent")),
-            curator: CuratorClient::new(wire("learning")),
-            model: ModelClient::new(wire("agent")),
-            sessions: SessionClient::new(wire("agent")),
-            reviews: ReviewClient::new(wire("learning")),
-            memory: MemoryClient::new(wire("memory")),
-            recall: RecallClient::new(wire("recall")),
-            store: SessionStoreClient::new(wire("recall")),
-            skills: SkillClient::new(wire("skill")),
-            exchange: ExchangeClient::new(wire("skill")),
-            commands: CommandClient::new(wire("skill")),
-            bundles: BundleClient::new(wire("skill")),
-            skill_proposals: SkillProposalClient::new(wire("skill")),
-            library: LibraryClient::new(wire("skill")),
-        })
+        Ok(Client::by_package(|package| {
+            by_package.get(package).unwrap_or(&default).clone()
+        }))
     }
 
     /// The token in effect, wherever it comes from.

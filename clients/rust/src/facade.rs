@@ -336,22 +336,28 @@ pub struct Client {
 impl Client {
     /// Every facade over the same wire.
     pub fn new(wire: Wire) -> Self {
+        Self::by_package(move |_| wire.clone())
+    }
+
+    /// Each facade over the wire of its package, `memory` for example, for an installation whose services answer at
+    /// several addresses.
+    pub fn by_package(wire: impl Fn(&str) -> Wire) -> Self {
         Self {
-            access: AccessClient::new(wire.clone()),
-            agent: AgentClient::new(wire.clone()),
-            model: ModelClient::new(wire.clone()),
-            sessions: SessionClient::new(wire.clone()),
-            reviews: ReviewClient::new(wire.clone()),
-            curator: CuratorClient::new(wire.clone()),
-            memory: MemoryClient::new(wire.clone()),
-            recall: RecallClient::new(wire.clone()),
-            store: SessionStoreClient::new(wire.clone()),
-            skills: SkillClient::new(wire.clone()),
-            exchange: ExchangeClient::new(wire.clone()),
-            commands: CommandClient::new(wire.clone()),
-            bundles: BundleClient::new(wire.clone()),
-            skill_proposals: SkillProposalClient::new(wire.clone()),
-            library: LibraryClient::new(wire),
+            access: AccessClient::new(wire("access")),
+            agent: AgentClient::new(wire("agent")),
+            model: ModelClient::new(wire("agent")),
+            sessions: SessionClient::new(wire("agent")),
+            reviews: ReviewClient::new(wire("learning")),
+            curator: CuratorClient::new(wire("learning")),
+            memory: MemoryClient::new(wire("memory")),
+            recall: RecallClient::new(wire("recall")),
+            store: SessionStoreClient::new(wire("recall")),
+            skills: SkillClient::new(wire("skill")),
+            exchange: ExchangeClient::new(wire("skill")),
+            commands: CommandClient::new(wire("skill")),
+            bundles: BundleClient::new(wire("skill")),
+            skill_proposals: SkillProposalClient::new(wire("skill")),
+            library: LibraryClient::new(wire("skill")),
         }
     }
 }

@@ -96,6 +96,7 @@ async fn every_verb_answers_with_json() {
     memory(&mut walk).await;
     skills(&mut walk).await;
     skills_as_files(&mut walk).await;
+    skills_together(&mut walk).await;
     curator(&mut walk).await;
     access(&mut walk).await;
     audit(&mut walk).await;
@@ -307,6 +308,32 @@ async fn skills_as_files(walk: &mut Walk) {
         let (before, after) = (std::fs::read(one.join(path)), std::fs::read(out.join("a").join(path)));
         assert_eq!(before.unwrap(), after.unwrap(), "{path}");
     }
+}
+
+async fn skills_together(walk: &mut Walk) {
+    let saved = ["skills", "bundles", "save", "both", "a", "--description", "All of it"];
+    walk.ok(&saved).await;
+    walk.ok(&["skills", "bundles", "list"]).await;
+    let bundle = walk.ok(&["skills", "bundles", "show", "both"]).await;
+    assert_eq!(bundle["bundle"]["skills"][0], "a");
+    walk.ok(&saved).await;
+    let commands = walk.ok(&["skills", "commands"]).await;
+    assert!(commands.to_string().contains("\"both\""), "{commands}");
+    let expanded = walk.ok(&["skills", "expand", "/both do it"]).await;
+    assert_eq!(expanded["instruction"], "do it");
+    walk.ok(&["skills", "bundles", "delete", "both"]).await;
+
+    let proposed = walk.ok(&["skills", "propose", "a", "--reason", "all need it"]).await;
+    let first = name(&proposed["proposal"]);
+    walk.ok(&["skills", "inbox", "list"]).await;
+    let shown = walk.ok(&["skills", "inbox", "show", &first]).await;
+    assert!(shown["diff"].as_str().unwrap().contains("+Text."), "{shown}");
+    walk.ok(&["skills", "inbox", "reject", &first, "not yet"]).await;
+    let again = walk.ok(&["skills", "propose", "a"]).await;
+    let approved = walk
+        .ok(&["skills", "inbox", "approve", &name(&again["proposal"]), "now"])
+        .await;
+    assert_eq!(approved["proposal"]["state"], "SKILL_PROPOSAL_STATE_APPROVED");
 }
 
 async fn curator(walk: &mut Walk) {

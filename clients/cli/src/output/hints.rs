@@ -31,6 +31,12 @@ pub(super) fn hint(error: &ClientError) -> Option<&'static str> {
             "`steward memory list` shows the entries with their names"
         }
         "BUDGET_EXCEEDED" => "remove or shorten an entry first; `steward memory list` shows them",
+        "PROPOSAL_NOT_FOUND" | "PROPOSAL_DECIDED" if error.domain.starts_with("skill") => {
+            "`steward skills inbox list` shows those that wait"
+        }
+        "MERGE_CONFLICT" => "both sides changed the same lines; `steward skills diff` shows what changed",
+        "BUNDLE_NOT_FOUND" => "`steward skills bundles list` shows the bundles",
+        "COMMAND_NOT_FOUND" => "`steward skills commands` lists what can be typed",
         "PROPOSAL_NOT_FOUND" | "PROPOSAL_DECIDED" => "`steward memory inbox list` shows those that wait",
         "USER_NOT_FOUND" => "`steward access users` lists the users of your team",
         "TOKEN_NOT_FOUND" => "`steward access tokens` lists the tokens with their names",

@@ -58,6 +58,7 @@ pages! {
     memory::ListEntriesResponse { entries };
     memory::ListEntryRevisionsResponse { revisions };
     memory::ListProposalsResponse { proposals };
+    skill::ListProposalsResponse { proposals };
     skill::ListRevisionsResponse { revisions };
     skill::ListSkillsResponse { skills, broken };
 }

@@ -5,7 +5,7 @@ use steward_proto::access::v1 as pb;
 use steward_proto::common::v1 as common;
 
 use crate::connect::{Session, request_id};
-use crate::output::{Output, short, time, word};
+use crate::output::{ALL, Cell, Output, Tone, gather, short, time, word};
 
 /// What a person may do.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -104,19 +104,21 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 time(me.expire_time.as_ref())
             ));
         }),
-        Verb::Teams => output.answer(
-            &access.list_teams(pb::ListTeamsRequest::default()).await?,
-            |output, answer| {
+        Verb::Teams => {
+            let answer = gather(ALL, |page_size, page_token| {
+                access.list_teams(pb::ListTeamsRequest { page_size, page_token })
+            });
+            output.answer(&answer.await?, |output, answer| {
                 let rows = answer.teams.iter().map(|team| {
                     vec![
-                        short(&team.name).to_owned(),
-                        team.display_name.clone(),
-                        time(team.create_time.as_ref()),
+                        Cell::name(short(&team.name)),
+                        team.display_name.as_str().into(),
+                        Cell::side(time(team.create_time.as_ref())),
                     ]
                 });
                 output.table(&["team", "title", "created"], rows.collect(), "No teams.");
-            },
-        ),
+            })
+        }
         Verb::CreateTeam { team, admin } => {
             let request = pb::CreateTeamRequest {
                 team_id: team,
@@ -132,11 +134,14 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
             })
         }
         Verb::Users => {
-            let request = pb::ListUsersRequest {
-                parent: session.team.clone(),
-                ..pb::ListUsersRequest::default()
-            };
-            output.answer(&access.list_users(request).await?, |output, answer| {
+            let answer = gather(ALL, |page_size, page_token| {
+                access.list_users(pb::ListUsersRequest {
+                    parent: session.team.clone(),
+                    page_size,
+                    page_token,
+                })
+            });
+            output.answer(&answer.await?, |output, answer| {
                 let rows = answer.users.iter().map(user_row).collect();
                 output.table(&["user", "role", "state", "created"], rows, "No users.");
             })
@@ -189,18 +194,21 @@ async fn tokens(verb: Verb, session: &Session, output: &mut Output) -> anyhow::R
         }
         Verb::Tokens { user } => {
             let parent = session.user_name(user.as_deref());
-            let request = pb::ListTokensRequest {
-                parent,
-                ..pb::ListTokensRequest::default()
-            };
-            output.answer(&access.list_tokens(request).await?, |output, answer| {
+            let answer = gather(ALL, |page_size, page_token| {
+                access.list_tokens(pb::ListTokensRequest {
+                    parent: parent.clone(),
+                    page_size,
+                    page_token,
+                })
+            });
+            output.answer(&answer.await?, |output, answer| {
                 let rows = answer.tokens.iter().map(|token| {
                     let state = if token.revoke_time.is_some() { "revoked" } else { "" };
                     vec![
-                        token.label.clone(),
-                        time(token.expire_time.as_ref()),
-                        state.to_owned(),
-                        token.name.clone(),
+                        token.label.as_str().into(),
+                        time(token.expire_time.as_ref()).into(),
+                        Cell::state(state),
+                        Cell::name(token.name.as_str()),
                     ]
                 });
                 output.table(&["label", "ends", "state", "name"], rows.collect(), "No tokens.");
@@ -214,12 +222,16 @@ async fn tokens(verb: Verb, session: &Session, output: &mut Output) -> anyhow::R
     }
 }
 
-fn user_row(user: &pb::User) -> Vec<String> {
-    let state = if user.disabled { "disabled" } else { "" };
+fn user_row(user: &pb::User) -> Vec<Cell> {
+    let (state, tone) = if user.disabled {
+        ("disabled", Tone::Bad)
+    } else {
+        ("", Tone::Plain)
+    };
     vec![
-        short(&user.name).to_owned(),
-        word(user.role().as_str_name(), "ROLE_"),
-        state.to_owned(),
-        time(user.create_time.as_ref()),
+        Cell::name(short(&user.name)),
+        word(user.role().as_str_name(), "ROLE_").into(),
+        Cell::toned(state, tone),
+        Cell::side(time(user.create_time.as_ref())),
     ]
 }

@@ -8,7 +8,7 @@ use steward_proto::learning::v1 as pb;
 
 use crate::Said;
 use crate::connect::{Session, request_id};
-use crate::output::{NOTICE, Output, first_line, printable, short, time, word};
+use crate::output::{Cell, NOTICE, Output, first_line, gather, printable, short, span, time, word};
 
 /// Time between two looks at a run that is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -35,7 +35,7 @@ pub enum Verb {
     History {
         /// At most this many.
         #[arg(long, default_value_t = 20)]
-        limit: i32,
+        limit: usize,
     },
     /// Show the report of a run.
     Report {
@@ -93,15 +93,18 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
             output.answer(&answer, |output, answer| status(output, answer.status.as_ref()))
         }
         Verb::History { limit } => {
-            let request = pb::ListCurationRunsRequest {
-                parent: session.team.clone(),
-                page_size: limit,
-                page_token: String::new(),
-            };
-            output.answer(&curator.list_curation_runs(request).await?, |output, answer| {
+            let answer = gather(limit, |page_size, page_token| {
+                curator.list_curation_runs(pb::ListCurationRunsRequest {
+                    parent: session.team.clone(),
+                    page_size,
+                    page_token,
+                })
+            });
+            output.answer(&answer.await?, |output, answer| {
                 let rows = answer.runs.iter().map(row).collect();
                 let head = ["run", "made", "kind", "by", "state", "summary"];
                 output.table(&head, rows, "No runs yet.");
+                output.more(answer);
             })
         }
         Verb::Report { run, run_json } => {
@@ -136,10 +139,12 @@ async fn follow(curator: &CuratorClient, name: String, output: &mut Output) -> a
         match state_of(&answer) {
             pb::CurationState::Succeeded | pb::CurationState::Failed => break answer,
             pb::CurationState::Unspecified | pb::CurationState::Queued | pb::CurationState::Running => {
+                output.progress(&answer.run.as_ref().map(state).unwrap_or_default());
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         }
     };
+    output.progress("");
     output.answer(&answer, |output, answer| report(output, answer, false))?;
     if state_of(&answer) == pb::CurationState::Failed {
         return Err(Said.into());
@@ -180,7 +185,7 @@ fn state(run: &pb::CurationRun) -> String {
     word(run.state().as_str_name(), "CURATION_STATE_")
 }
 
-fn row(run: &pb::CurationRun) -> Vec<String> {
+fn row(run: &pb::CurationRun) -> Vec<Cell> {
     let said = if run.summary.is_empty() {
         &run.error_message
     } else {
@@ -192,12 +197,12 @@ fn row(run: &pb::CurationRun) -> Vec<String> {
         short(&run.requester)
     };
     vec![
-        short(&run.name).to_owned(),
-        time(run.create_time.as_ref()),
-        word(run.kind().as_str_name(), "CURATION_KIND_"),
-        by.to_owned(),
-        state(run),
-        first_line(said, 70),
+        Cell::name(short(&run.name)),
+        Cell::side(time(run.create_time.as_ref())),
+        word(run.kind().as_str_name(), "CURATION_KIND_").into(),
+        by.into(),
+        Cell::state(state(run)),
+        first_line(said, 70).into(),
     ]
 }
 
@@ -208,8 +213,6 @@ fn status(output: &mut Output, status: Option<&pb::CurationStatus>) {
         (true, true) => "paused",
         (true, false) => "on",
     };
-    let every = status.interval.as_ref().map_or(0, |interval| interval.seconds / 3_600);
-    let idle = status.idle.as_ref().map_or(0, |idle| idle.seconds / 60);
     let due = if status.due_time.is_some() {
         time(status.due_time.as_ref())
     } else {
@@ -220,17 +223,15 @@ fn status(output: &mut Output, status: Option<&pb::CurationStatus>) {
     } else {
         format!("{} ({})", time(status.last_run_time.as_ref()), short(&status.last_run))
     };
-    let mut rows = vec![
-        vec!["curation".to_owned(), says.to_owned()],
-        vec![
-            "rhythm".to_owned(),
-            format!("every {every} hours, when nobody was active for {idle} minutes"),
-        ],
-        vec!["last".to_owned(), format!("{last}, {} in all", status.runs)],
-        vec!["due".to_owned(), due],
-    ];
-    if !status.open_run.is_empty() {
-        rows.push(vec!["open".to_owned(), short(&status.open_run).to_owned()]);
-    }
-    output.table(&["", ""], rows, "");
+    let (every, idle) = (span(status.interval.as_ref()), span(status.idle.as_ref()));
+    output.record(vec![
+        ("curation", Cell::state(says)),
+        (
+            "rhythm",
+            format!("every {every}, when nobody was active for {idle}").into(),
+        ),
+        ("last", format!("{last}, {} in all", status.runs).into()),
+        ("due", due.into()),
+        ("open", Cell::name(short(&status.open_run))),
+    ]);
 }

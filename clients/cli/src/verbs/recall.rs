@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
+use steward_base::{Clock as _, SystemClock};
 use steward_proto::recall::v1 as pb;
 use steward_proto::recall::v1::search_request::Shape;
 
 use crate::Said;
 use crate::connect::Session;
-use crate::output::{NAME, NOTICE, Output, SIDE, first_line, printable, short, time, word};
+use crate::output::{Cell, NAME, NOTICE, Output, SIDE, first_line, parse_time, printable, short, time, word};
 
 /// Order of what is found.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -21,12 +22,57 @@ pub enum Sort {
     Oldest,
 }
 
+/// Who spoke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a tool.
+    Tool,
+}
+
+impl From<Role> for i32 {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::User => pb::MessageRole::User,
+            Role::Assistant => pb::MessageRole::Assistant,
+            Role::Tool => pb::MessageRole::Tool,
+        }
+        .into()
+    }
+}
+
+/// How a conversation came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Source {
+    /// A person talked to the agent.
+    Chat,
+    /// A schedule ran it.
+    Schedule,
+    /// It was imported.
+    Import,
+}
+
+impl From<Source> for i32 {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Chat => pb::SessionSource::Chat,
+            Source::Schedule => pb::SessionSource::Schedule,
+            Source::Import => pb::SessionSource::Import,
+        }
+        .into()
+    }
+}
+
 /// Verbs of `steward recall`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Find conversations by words; quotes, AND OR NOT and prefix* work.
     Search {
         /// What to look for.
+        #[arg(required = true)]
         query: Vec<String>,
         /// At most this many conversations.
         #[arg(long, default_value_t = 3)]
@@ -34,6 +80,21 @@ pub enum Verb {
         /// Order.
         #[arg(long, value_enum, default_value_t = Sort::Relevance)]
         sort: Sort,
+        /// Only what this one said. May be repeated.
+        #[arg(long, value_enum)]
+        role: Vec<Role>,
+        /// Only conversations that came to be so. May be repeated.
+        #[arg(long, value_enum)]
+        source: Vec<Source>,
+        /// From this time on: 2026-11-30, 2026-11-30T08:15:00Z, or how long ago, such as 7d.
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Before this time.
+        #[arg(long, value_name = "TIME")]
+        until: Option<String>,
+        /// Show more of what stands around a hit, and how each conversation begins and ends.
+        #[arg(long)]
+        full: bool,
     },
     /// Read a conversation from a message on.
     Read {
@@ -61,6 +122,9 @@ pub enum Verb {
         /// Messages before and after it.
         #[arg(long, default_value_t = 5)]
         window: i32,
+        /// Only what this one said. May be repeated.
+        #[arg(long, value_enum)]
+        role: Vec<Role>,
     },
     /// Check the team's index against its rows (admins); exit code 1 when they disagree.
     Check {
@@ -75,9 +139,20 @@ const CHECK_PATIENCE: Duration = Duration::from_mins(10);
 
 /// Runs a verb.
 pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let mut whole = false;
     let shape = match verb {
         Verb::Check { rebuild } => return check(rebuild, session, output).await,
-        Verb::Search { query, limit, sort } => {
+        Verb::Search {
+            query,
+            limit,
+            sort,
+            role,
+            source,
+            since,
+            until,
+            full,
+        } => {
+            whole = full;
             let sort = match sort {
                 Sort::Relevance => pb::SearchSort::Relevance,
                 Sort::Newest => pb::SearchSort::Newest,
@@ -88,7 +163,10 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 query,
                 limit,
                 sort: sort.into(),
-                ..pb::Discover::default()
+                roles: role.into_iter().map(Into::into).collect(),
+                sources: source.into_iter().map(Into::into).collect(),
+                after: at(since.as_deref())?,
+                before: at(until.as_deref())?,
             })
         }
         Verb::Read {
@@ -105,11 +183,12 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
             session: name,
             seq,
             window,
+            role,
         } => Shape::Scroll(pb::Scroll {
             session: session.session_name(&name),
             around_seq: seq,
             window,
-            roles: Vec::new(),
+            roles: role.into_iter().map(Into::into).collect(),
         }),
     };
     let request = pb::SearchRequest {
@@ -117,7 +196,14 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
         shape: Some(shape),
         current_session: String::new(),
     };
-    output.answer(&session.client.recall.search(request).await?, show)
+    output.answer(&session.client.recall.search(request).await?, |output, answer| {
+        show(output, answer, whole);
+    })
+}
+
+fn at(given: Option<&str>) -> anyhow::Result<Option<prost_types::Timestamp>> {
+    let parsed = given.map(|given| parse_time(given, SystemClock.now())).transpose();
+    parsed.map_err(anyhow::Error::msg)
 }
 
 async fn check(rebuild: bool, session: &Session, output: &mut Output) -> anyhow::Result<()> {
@@ -143,35 +229,12 @@ async fn check(rebuild: bool, session: &Session, output: &mut Output) -> anyhow:
     if answer.consistent { Ok(()) } else { Err(Said.into()) }
 }
 
-fn show(output: &mut Output, answer: &pb::SearchResponse) {
+fn show(output: &mut Output, answer: &pb::SearchResponse, whole: bool) {
     for conversation in &answer.conversations {
-        let title = if conversation.title.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", conversation.title)
-        };
-        output.line(&format!(
-            "{NAME}{}{NAME:#}{} {SIDE}{} {}{SIDE:#}",
-            short(&conversation.session),
-            printable(&title),
-            time(conversation.last_active_time.as_ref()),
-            word(conversation.source().as_str_name(), "SESSION_SOURCE_"),
-        ));
-        if let Some(hit) = &conversation.hit {
-            output.line(&format!("  #{} {}", hit.seq, highlighted(&hit.snippet)));
-        }
-        for message in conversation.around.iter().chain(&conversation.opening).take(3) {
-            output.aside(&format!("    {}", summary(message)));
-        }
+        show_conversation(output, conversation, whole);
     }
     for message in &answer.messages {
-        let role = word(message.role().as_str_name(), "MESSAGE_ROLE_");
-        output.line(&format!("{NAME}{:>4} {role}{NAME:#}", message.seq));
-        output.line(&printable(&message.text));
-        let shown = message.text.chars().count() as u64;
-        if message.text_chars > shown {
-            output.aside(&format!("cut: {shown} of {} characters", message.text_chars));
-        }
+        show_message(output, message);
     }
     if answer.conversations.is_empty() && answer.messages.is_empty() {
         output.line("Nothing found.");
@@ -184,6 +247,73 @@ fn show(output: &mut Output, answer: &pb::SearchResponse) {
     }
     if answer.next_seq > 0 {
         output.aside(&format!("More: --from {}", answer.next_seq));
+    }
+}
+
+fn show_conversation(output: &mut Output, conversation: &pb::Conversation, whole: bool) {
+    let title = if conversation.title.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", conversation.title)
+    };
+    output.line(&format!(
+        "{NAME}{}{NAME:#}{} {SIDE}{} {}{SIDE:#}",
+        short(&conversation.session),
+        printable(&title),
+        time(conversation.last_active_time.as_ref()),
+        word(conversation.source().as_str_name(), "SESSION_SOURCE_"),
+    ));
+    // A hit stands between the messages next to it; what is nearer says more.
+    let around = |output: &mut Output, wanted: &dyn Fn(u64) -> bool| {
+        for message in conversation.around.iter().filter(|message| wanted(message.seq)) {
+            output.line(&format!("{SIDE}  {}{SIDE:#}", summary(message)));
+        }
+    };
+    let hit = conversation.hit.as_ref().map_or(0, |hit| hit.seq);
+    let near = |seq: u64| whole || seq.abs_diff(hit) <= 1;
+    if whole {
+        ends(output, "begins", &conversation.opening);
+    }
+    around(output, &|seq| seq < hit && near(seq));
+    if let Some(hit) = &conversation.hit {
+        output.line(&format!("  {NAME}#{}{NAME:#} {}", hit.seq, highlighted(&hit.snippet)));
+    } else if !whole {
+        for message in conversation.opening.iter().take(1) {
+            output.line(&format!("{SIDE}  {}{SIDE:#}", summary(message)));
+        }
+    }
+    around(output, &|seq| seq > hit && near(seq));
+    if whole {
+        ends(output, "ends", &conversation.closing);
+    }
+}
+
+fn ends(output: &mut Output, word: &str, messages: &[pb::RecalledMessage]) {
+    let rows = messages
+        .iter()
+        .map(|message| vec![Cell::side(word), Cell::side(summary(message))]);
+    if !messages.is_empty() {
+        output.table(&["", ""], rows.collect(), "");
+    }
+}
+
+fn show_message(output: &mut Output, message: &pb::RecalledMessage) {
+    let role = word(message.role().as_str_name(), "MESSAGE_ROLE_");
+    let tools = if message.tools.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", message.tools.join(", "))
+    };
+    output.line(&format!(
+        "{NAME}{:>4} {role}{}{NAME:#} {SIDE}{}{SIDE:#}",
+        message.seq,
+        printable(&tools),
+        time(message.create_time.as_ref())
+    ));
+    output.line(&printable(&message.text));
+    let shown = message.text.chars().count() as u64;
+    if message.text_chars > shown {
+        output.aside(&format!("cut: {shown} of {} characters", message.text_chars));
     }
 }
 

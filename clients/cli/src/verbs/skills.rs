@@ -1,9 +1,12 @@
 //! `steward skills`: written know-how: list, read, change, put away, bring back, bring in, give out, and who wrote what.
 
+mod bundles;
 mod change;
+mod commands;
 mod export;
 mod folder;
 mod import;
+mod inbox;
 mod keep;
 mod named;
 mod report;
@@ -13,7 +16,7 @@ mod show;
 use clap::Subcommand;
 use steward_proto::skill::v1 as pb;
 
-use crate::connect::Session;
+use crate::connect::{Session, request_id};
 use crate::output::{ALL, Output, gather, printable};
 
 /// Verbs of `steward skills`. A skill is given by its name, its category and name, or its full resource name.
@@ -52,6 +55,25 @@ pub enum Verb {
     Revisions(revisions::Verb),
     /// Print the index that a new session is shown.
     Index,
+    #[command(flatten)]
+    Commands(commands::Verb),
+    /// Skills that are opened together under one name.
+    #[command(subcommand)]
+    Bundles(bundles::Verb),
+    /// Propose a skill of your own for the team's library.
+    Propose {
+        /// Name, category/name or full resource name.
+        skill: String,
+        /// Why it should be the team's.
+        #[arg(long, default_value = "", hide_default_value = true)]
+        reason: String,
+        /// Category in the team's library; as it is by default.
+        #[arg(long, default_value = "", hide_default_value = true)]
+        category: String,
+    },
+    /// Skills that are proposed for the team's library.
+    #[command(subcommand)]
+    Inbox(inbox::Verb),
     /// Say how a folder follows the Agent Skills specification, without bringing it in.
     Check(import::Check),
     /// Bring in skills byte for byte: folders with a SKILL.md, in categories.
@@ -110,6 +132,24 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 }
             })
         }
+        Verb::Commands(verb) => commands::run(verb, session, output).await,
+        Verb::Bundles(verb) => bundles::run(verb, session, output).await,
+        Verb::Propose {
+            skill,
+            reason,
+            category,
+        } => {
+            let request = pb::ProposeSkillRequest {
+                parent: session.user.clone(),
+                skill,
+                reason,
+                category,
+                request_id: request_id(),
+            };
+            let answer = session.client.skill_proposals.propose_skill(request).await?;
+            output.answer(&answer, |output, answer| inbox::show(output, answer.proposal.as_ref()))
+        }
+        Verb::Inbox(verb) => inbox::run(verb, session, output).await,
         Verb::Check(arguments) => import::check(arguments, session, output).await,
         Verb::Import(arguments) => import::run(arguments, session, output).await,
         Verb::Export(arguments) => export::run(arguments, session, output).await,

@@ -85,16 +85,15 @@ pub(super) async fn steer(name: &str, text: String, session: &Session, output: &
         steer: true,
     };
     let mut stream = session.client.agent.run_turn(request).await?;
-    output.progress("waiting for the next model call");
+    // The stream begins when the server has taken the text.
+    output.aside("said; the model hears it with its next call");
     while let Some(item) = stream.message().await? {
         if let Some(event) = item.event
             && let Some(Event::Steered(_)) = &event.event
         {
-            output.progress("");
             return output.item(&event, |output, _| output.line("Heard."));
         }
     }
-    output.progress("");
     Err(anyhow!(
         "the turn ended before its next model call and did not hear it; say it with `steward chat --session {}`",
         short(name)
