@@ -30,4 +30,20 @@ macro_rules! packages {
     };
 }
 
-packages!(access, agent, common, learning, memory, recall, skill);
+packages!(access, agent, common, learning, recall, skill);
+
+/// Packages `steward.memory.v1` and `steward.memory.provider.v1`.
+pub mod memory {
+    /// Version 1 of `steward.memory`.
+    pub mod v1 {
+        include!("gen/steward.memory.v1.rs");
+    }
+
+    /// What an external memory implements.
+    pub mod provider {
+        /// Version 1 of `steward.memory.provider`.
+        pub mod v1 {
+            include!("gen/steward.memory.provider.v1.rs");
+        }
+    }
+}

@@ -3671,3 +3671,996 @@ pub mod memory_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// Request of OpenProviderSession.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OpenProviderSessionRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Session, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "2")]
+    pub session: ::prost::alloc::string::String,
+    /// Key of the session's project; may be empty.
+    #[prost(string, tag = "3")]
+    pub project: ::prost::alloc::string::String,
+}
+impl ::prost::Name for OpenProviderSessionRequest {
+    const NAME: &'static str = "OpenProviderSessionRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.OpenProviderSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.OpenProviderSessionRequest".into()
+    }
+}
+/// Response of OpenProviderSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OpenProviderSessionResponse {
+    /// What became of it.
+    #[prost(enumeration = "ProviderStatus", tag = "1")]
+    pub status: i32,
+    /// A text for the volatile part of the system prompt; scanned; may be empty.
+    #[prost(string, tag = "2")]
+    pub system_prompt_block: ::prost::alloc::string::String,
+    /// The provider's tools, none with the name of a built-in one.
+    #[prost(message, repeated, tag = "3")]
+    pub tools: ::prost::alloc::vec::Vec<ProviderTool>,
+}
+impl ::prost::Name for OpenProviderSessionResponse {
+    const NAME: &'static str = "OpenProviderSessionResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.OpenProviderSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.OpenProviderSessionResponse".into()
+    }
+}
+/// A tool of the provider.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProviderTool {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What it does.
+    #[prost(string, tag = "2")]
+    pub description: ::prost::alloc::string::String,
+    /// JSON schema of its arguments.
+    #[prost(string, tag = "3")]
+    pub parameters_json: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ProviderTool {
+    const NAME: &'static str = "ProviderTool";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.ProviderTool".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.ProviderTool".into()
+    }
+}
+/// Request of RecallFromProvider.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecallFromProviderRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Session, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "2")]
+    pub session: ::prost::alloc::string::String,
+    /// The message as the model gets it; a command is reduced to the person's own words.
+    #[prost(string, tag = "3")]
+    pub message: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RecallFromProviderRequest {
+    const NAME: &'static str = "RecallFromProviderRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.RecallFromProviderRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.RecallFromProviderRequest".into()
+    }
+}
+/// Response of RecallFromProvider.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecallFromProviderResponse {
+    /// What became of it.
+    #[prost(enumeration = "ProviderStatus", tag = "1")]
+    pub status: i32,
+    /// The block to send behind the message; empty when nothing was recalled. No part of what was said.
+    #[prost(string, tag = "2")]
+    pub block: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RecallFromProviderResponse {
+    const NAME: &'static str = "RecallFromProviderResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.RecallFromProviderResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.RecallFromProviderResponse".into()
+    }
+}
+/// Request of SyncTurnToProvider.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SyncTurnToProviderRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Session, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "2")]
+    pub session: ::prost::alloc::string::String,
+    /// The turn's id; handed over twice, it is told once.
+    #[prost(string, tag = "3")]
+    pub turn: ::prost::alloc::string::String,
+    /// The message as the model got it, without a recalled block.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
+    /// The final answer.
+    #[prost(string, tag = "5")]
+    pub answer: ::prost::alloc::string::String,
+}
+impl ::prost::Name for SyncTurnToProviderRequest {
+    const NAME: &'static str = "SyncTurnToProviderRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.SyncTurnToProviderRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.SyncTurnToProviderRequest".into()
+    }
+}
+/// Response of SyncTurnToProvider.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SyncTurnToProviderResponse {
+    /// Whether the turn is queued; not without a provider, for a bare command, or when the queue is full.
+    #[prost(bool, tag = "1")]
+    pub queued: bool,
+}
+impl ::prost::Name for SyncTurnToProviderResponse {
+    const NAME: &'static str = "SyncTurnToProviderResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.SyncTurnToProviderResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.SyncTurnToProviderResponse".into()
+    }
+}
+/// Request of CallProviderTool.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CallProviderToolRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Session, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "2")]
+    pub session: ::prost::alloc::string::String,
+    /// The tool's name.
+    #[prost(string, tag = "3")]
+    pub tool: ::prost::alloc::string::String,
+    /// The arguments as the model wrote them: a JSON object.
+    #[prost(string, tag = "4")]
+    pub arguments_json: ::prost::alloc::string::String,
+    /// The call's id.
+    #[prost(string, tag = "5")]
+    pub call: ::prost::alloc::string::String,
+}
+impl ::prost::Name for CallProviderToolRequest {
+    const NAME: &'static str = "CallProviderToolRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.CallProviderToolRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.CallProviderToolRequest".into()
+    }
+}
+/// Response of CallProviderTool.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CallProviderToolResponse {
+    /// What became of it.
+    #[prost(enumeration = "ProviderStatus", tag = "1")]
+    pub status: i32,
+    /// The answer for the model: external text.
+    #[prost(string, tag = "2")]
+    pub content: ::prost::alloc::string::String,
+    /// Whether it says that the call failed.
+    #[prost(bool, tag = "3")]
+    pub is_error: bool,
+}
+impl ::prost::Name for CallProviderToolResponse {
+    const NAME: &'static str = "CallProviderToolResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.CallProviderToolResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.CallProviderToolResponse".into()
+    }
+}
+/// Request of TellProvider.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TellProviderRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Session, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "2")]
+    pub session: ::prost::alloc::string::String,
+    /// What happened.
+    #[prost(enumeration = "ProviderEvent", tag = "3")]
+    pub event: i32,
+    /// About it, see `ProviderEvent`; may be empty.
+    #[prost(string, tag = "4")]
+    pub detail: ::prost::alloc::string::String,
+}
+impl ::prost::Name for TellProviderRequest {
+    const NAME: &'static str = "TellProviderRequest";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.TellProviderRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.TellProviderRequest".into()
+    }
+}
+/// Response of TellProvider.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TellProviderResponse {
+    /// What became of it; for queued events that a provider is there.
+    #[prost(enumeration = "ProviderStatus", tag = "1")]
+    pub status: i32,
+    /// What ought to survive a compression; empty for other events.
+    #[prost(string, tag = "2")]
+    pub text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for TellProviderResponse {
+    const NAME: &'static str = "TellProviderResponse";
+    const PACKAGE: &'static str = "steward.memory.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.v1.TellProviderResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.v1.TellProviderResponse".into()
+    }
+}
+/// What became of a call to the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ProviderStatus {
+    /// Not given.
+    Unspecified = 0,
+    /// It answered.
+    Answered = 1,
+    /// The team has none, or the session keeps away from it.
+    None = 2,
+    /// It failed, took too long, or is not asked for a while since it failed.
+    Unavailable = 3,
+}
+impl ProviderStatus {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PROVIDER_STATUS_UNSPECIFIED",
+            Self::Answered => "PROVIDER_STATUS_ANSWERED",
+            Self::None => "PROVIDER_STATUS_NONE",
+            Self::Unavailable => "PROVIDER_STATUS_UNAVAILABLE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PROVIDER_STATUS_UNSPECIFIED" => Some(Self::Unspecified),
+            "PROVIDER_STATUS_ANSWERED" => Some(Self::Answered),
+            "PROVIDER_STATUS_NONE" => Some(Self::None),
+            "PROVIDER_STATUS_UNAVAILABLE" => Some(Self::Unavailable),
+            _ => None,
+        }
+    }
+}
+/// Something that happened in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ProviderEvent {
+    /// Not given.
+    Unspecified = 0,
+    /// A turn begins; the detail is what the person said.
+    TurnStart = 1,
+    /// The history is about to be compressed; the detail is what will go.
+    PreCompress = 2,
+    /// The built-in memory changed; the detail is the text that was written.
+    MemoryWrite = 3,
+    /// A delegated task ended; the detail is its summary.
+    Delegation = 4,
+    /// The session ended.
+    SessionEnd = 5,
+}
+impl ProviderEvent {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PROVIDER_EVENT_UNSPECIFIED",
+            Self::TurnStart => "PROVIDER_EVENT_TURN_START",
+            Self::PreCompress => "PROVIDER_EVENT_PRE_COMPRESS",
+            Self::MemoryWrite => "PROVIDER_EVENT_MEMORY_WRITE",
+            Self::Delegation => "PROVIDER_EVENT_DELEGATION",
+            Self::SessionEnd => "PROVIDER_EVENT_SESSION_END",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PROVIDER_EVENT_UNSPECIFIED" => Some(Self::Unspecified),
+            "PROVIDER_EVENT_TURN_START" => Some(Self::TurnStart),
+            "PROVIDER_EVENT_PRE_COMPRESS" => Some(Self::PreCompress),
+            "PROVIDER_EVENT_MEMORY_WRITE" => Some(Self::MemoryWrite),
+            "PROVIDER_EVENT_DELEGATION" => Some(Self::Delegation),
+            "PROVIDER_EVENT_SESSION_END" => Some(Self::SessionEnd),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+pub mod provider_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Stands between a turn and the team's external memory, if the settings name one: orders its writes, limits its time, fences
+    /// what it recalls, and lets a dead one cost a turn nothing. A team without a provider, a provider that is down, and a caller
+    /// whose sessions keep away from it (reviews, delegations) get empty answers and never an error of the provider.
+    #[derive(Debug, Clone)]
+    pub struct ProviderServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> ProviderServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ProviderServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ProviderServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Begins a session: what the provider adds to the system prompt and which tools it offers. Errors: INVALID_REQUEST,
+        /// STORE_NOT_FOUND.
+        pub async fn open_provider_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::OpenProviderSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::OpenProviderSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.ProviderService/OpenProviderSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.memory.v1.ProviderService",
+                        "OpenProviderSession",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Recalls what has to do with a message, as the fenced block that is sent with it. Errors: INVALID_REQUEST,
+        /// STORE_NOT_FOUND.
+        pub async fn recall_from_provider(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RecallFromProviderRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecallFromProviderResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.ProviderService/RecallFromProvider",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.memory.v1.ProviderService",
+                        "RecallFromProvider",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Hands over a finished turn. Answers at once; turns of a session reach the provider one after the other, in the order in
+        /// which they were handed over. A command is reduced to the person's own words, and a bare one is left out. Errors:
+        /// INVALID_REQUEST, STORE_NOT_FOUND.
+        pub async fn sync_turn_to_provider(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SyncTurnToProviderRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SyncTurnToProviderResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.ProviderService/SyncTurnToProvider",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.memory.v1.ProviderService",
+                        "SyncTurnToProvider",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Calls a tool of the provider; a provider that fails or takes too long gives an answer that says so. Errors:
+        /// INVALID_REQUEST, STORE_NOT_FOUND.
+        pub async fn call_provider_tool(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CallProviderToolRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CallProviderToolResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.ProviderService/CallProviderTool",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.memory.v1.ProviderService",
+                        "CallProviderTool",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Tells the provider of something that happened. All but PRE_COMPRESS are queued behind the turns and answered at once.
+        /// Errors: INVALID_REQUEST, STORE_NOT_FOUND.
+        pub async fn tell_provider(
+            &mut self,
+            request: impl tonic::IntoRequest<super::TellProviderRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TellProviderResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.v1.ProviderService/TellProvider",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.memory.v1.ProviderService", "TellProvider"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod provider_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ProviderServiceServer.
+    #[async_trait]
+    pub trait ProviderService: std::marker::Send + std::marker::Sync + 'static {
+        /// Begins a session: what the provider adds to the system prompt and which tools it offers. Errors: INVALID_REQUEST,
+        /// STORE_NOT_FOUND.
+        async fn open_provider_session(
+            &self,
+            request: tonic::Request<super::OpenProviderSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::OpenProviderSessionResponse>,
+            tonic::Status,
+        >;
+        /// Recalls what has to do with a message, as the fenced block that is sent with it. Errors: INVALID_REQUEST,
+        /// STORE_NOT_FOUND.
+        async fn recall_from_provider(
+            &self,
+            request: tonic::Request<super::RecallFromProviderRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecallFromProviderResponse>,
+            tonic::Status,
+        >;
+        /// Hands over a finished turn. Answers at once; turns of a session reach the provider one after the other, in the order in
+        /// which they were handed over. A command is reduced to the person's own words, and a bare one is left out. Errors:
+        /// INVALID_REQUEST, STORE_NOT_FOUND.
+        async fn sync_turn_to_provider(
+            &self,
+            request: tonic::Request<super::SyncTurnToProviderRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SyncTurnToProviderResponse>,
+            tonic::Status,
+        >;
+        /// Calls a tool of the provider; a provider that fails or takes too long gives an answer that says so. Errors:
+        /// INVALID_REQUEST, STORE_NOT_FOUND.
+        async fn call_provider_tool(
+            &self,
+            request: tonic::Request<super::CallProviderToolRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CallProviderToolResponse>,
+            tonic::Status,
+        >;
+        /// Tells the provider of something that happened. All but PRE_COMPRESS are queued behind the turns and answered at once.
+        /// Errors: INVALID_REQUEST, STORE_NOT_FOUND.
+        async fn tell_provider(
+            &self,
+            request: tonic::Request<super::TellProviderRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TellProviderResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Stands between a turn and the team's external memory, if the settings name one: orders its writes, limits its time, fences
+    /// what it recalls, and lets a dead one cost a turn nothing. A team without a provider, a provider that is down, and a caller
+    /// whose sessions keep away from it (reviews, delegations) get empty answers and never an error of the provider.
+    #[derive(Debug)]
+    pub struct ProviderServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ProviderServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ProviderServiceServer<T>
+    where
+        T: ProviderService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/steward.memory.v1.ProviderService/OpenProviderSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct OpenProviderSessionSvc<T: ProviderService>(pub Arc<T>);
+                    impl<
+                        T: ProviderService,
+                    > tonic::server::UnaryService<super::OpenProviderSessionRequest>
+                    for OpenProviderSessionSvc<T> {
+                        type Response = super::OpenProviderSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::OpenProviderSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProviderService>::open_provider_session(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = OpenProviderSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.ProviderService/RecallFromProvider" => {
+                    #[allow(non_camel_case_types)]
+                    struct RecallFromProviderSvc<T: ProviderService>(pub Arc<T>);
+                    impl<
+                        T: ProviderService,
+                    > tonic::server::UnaryService<super::RecallFromProviderRequest>
+                    for RecallFromProviderSvc<T> {
+                        type Response = super::RecallFromProviderResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RecallFromProviderRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProviderService>::recall_from_provider(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RecallFromProviderSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.ProviderService/SyncTurnToProvider" => {
+                    #[allow(non_camel_case_types)]
+                    struct SyncTurnToProviderSvc<T: ProviderService>(pub Arc<T>);
+                    impl<
+                        T: ProviderService,
+                    > tonic::server::UnaryService<super::SyncTurnToProviderRequest>
+                    for SyncTurnToProviderSvc<T> {
+                        type Response = super::SyncTurnToProviderResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SyncTurnToProviderRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProviderService>::sync_turn_to_provider(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SyncTurnToProviderSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.ProviderService/CallProviderTool" => {
+                    #[allow(non_camel_case_types)]
+                    struct CallProviderToolSvc<T: ProviderService>(pub Arc<T>);
+                    impl<
+                        T: ProviderService,
+                    > tonic::server::UnaryService<super::CallProviderToolRequest>
+                    for CallProviderToolSvc<T> {
+                        type Response = super::CallProviderToolResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CallProviderToolRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProviderService>::call_provider_tool(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CallProviderToolSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.v1.ProviderService/TellProvider" => {
+                    #[allow(non_camel_case_types)]
+                    struct TellProviderSvc<T: ProviderService>(pub Arc<T>);
+                    impl<
+                        T: ProviderService,
+                    > tonic::server::UnaryService<super::TellProviderRequest>
+                    for TellProviderSvc<T> {
+                        type Response = super::TellProviderResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::TellProviderRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProviderService>::tell_provider(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = TellProviderSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ProviderServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "steward.memory.v1.ProviderService";
+    impl<T> tonic::server::NamedService for ProviderServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}

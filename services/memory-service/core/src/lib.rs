@@ -24,6 +24,7 @@ pub mod near;
 pub mod owner;
 pub mod personal;
 pub mod proposal;
+pub mod provider;
 pub mod refusal;
 pub mod screen;
 pub mod snapshot;

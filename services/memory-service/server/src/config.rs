@@ -1,11 +1,13 @@
 //! Settings of memory-service: the section `memory`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use steward_base::names::TeamId;
 use steward_memory_core::Limits;
-use steward_runtime::Problem;
+use steward_runtime::{Problem, Secret};
 
 /// Largest budget that may be set, in characters: an answer of the tool lists a whole store.
 const MAX_BUDGET: usize = 100_000;
@@ -30,6 +32,33 @@ pub struct Config {
     pub rejection_days: u32,
     /// Most connections that read at the same time.
     pub readers: u32,
+    /// External memories, at most one a team. None by default.
+    pub providers: Vec<ProviderConfig>,
+}
+
+/// How a team's external memory is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderConfig {
+    /// The team's id.
+    pub team: String,
+    /// What it speaks.
+    pub kind: ProviderKind,
+    /// Where it is: `http://host:port`, `https://host:port`, and for gRPC also `unix:///path`.
+    pub url: String,
+    /// Its API key or token; empty for none.
+    #[serde(default)]
+    pub key: Secret<String>,
+}
+
+/// What an external memory speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderKind {
+    /// `steward.memory.provider.v1`.
+    Grpc,
+    /// The REST API of a Mem0 server.
+    Mem0,
 }
 
 impl Default for Config {
@@ -44,6 +73,7 @@ impl Default for Config {
             proposal_days: 30,
             rejection_days: 90,
             readers: 4,
+            providers: Vec::new(),
         }
     }
 }
@@ -75,6 +105,15 @@ impl Config {
         }
         if !(1..=64).contains(&self.readers) {
             problems.push(Problem::new("readers", "must be 1 to 64"));
+        }
+        let mut teams = BTreeSet::new();
+        for (index, provider) in self.providers.iter().enumerate() {
+            if let Err(problem) = TeamId::parse(provider.team.as_str()) {
+                problems.push(Problem::new(format!("providers[{index}].team"), problem.to_string()));
+            } else if !teams.insert(&provider.team) {
+                let problem = format!("team {} has an external memory already", provider.team);
+                problems.push(Problem::new(format!("providers[{index}].team"), problem));
+            }
         }
         problems
     }
@@ -118,5 +157,22 @@ mod tests {
         };
         let paths: Vec<String> = config.validate().into_iter().map(|problem| problem.path).collect();
         assert_eq!(paths, ["notes_chars", "refusals_per_turn", "readers"]);
+    }
+
+    /// `M-15`.
+    #[test]
+    fn a_second_external_memory_of_a_team_is_refused() {
+        let provider = |team: &str| ProviderConfig {
+            team: team.to_owned(),
+            kind: ProviderKind::Mem0,
+            url: "http://localhost:8000".to_owned(),
+            key: Secret::default(),
+        };
+        let config = Config {
+            providers: vec![provider("red"), provider("blue"), provider("red"), provider("No Team")],
+            ..Config::default()
+        };
+        let paths: Vec<String> = config.validate().into_iter().map(|problem| problem.path).collect();
+        assert_eq!(paths, ["providers[2].team", "providers[3].team"]);
     }
 }

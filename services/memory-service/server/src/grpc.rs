@@ -14,6 +14,7 @@ mod inbox;
 mod list_entries;
 mod list_entry_revisions;
 mod list_proposals;
+mod provider;
 mod reject_proposal;
 mod report_checks;
 mod revert_entry;
@@ -28,6 +29,8 @@ use steward_proto::memory::v1 as pb;
 use steward_proto::memory::v1::memory_service_server::MemoryService;
 use tokio::sync::broadcast::{self, Sender};
 use tonic::{Request, Response, Status};
+
+pub(crate) use self::provider::ProviderHandlers;
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "memory.steward.dev";

@@ -6,18 +6,24 @@
 
 mod config;
 mod grpc;
+mod providers;
 mod sqlite;
 
 use std::sync::Arc;
 
+use steward_base::names::TeamId;
 use steward_grpc::{Auth, Built};
 use steward_memory_core::Memory;
+use steward_memory_core::provider::Providers;
 use steward_proto::memory::v1::memory_service_server::MemoryServiceServer;
-use steward_runtime::{Boot, StartError};
+use steward_proto::memory::v1::provider_service_server::ProviderServiceServer;
+use steward_runtime::{Boot, Problem, StartError};
 
-pub use config::Config;
+use self::providers::Desk;
 
-/// What memory-service needs from outside: nothing but the keys that it verifies callers with. It calls nobody.
+pub use config::{Config, ProviderConfig, ProviderKind};
+
+/// What memory-service needs from outside: nothing but the keys that it verifies callers with. It calls no other service.
 #[derive(Debug, Clone)]
 pub struct Deps {
     /// Who may call.
@@ -36,6 +42,12 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         closing.close().await;
         Ok(())
     });
+    let desk = Desk::new(registered(&config)?, &boot.clock);
+    let draining = desk.clone();
+    boot.tasks.at_end("memory/providers", async move {
+        draining.drain().await;
+        Ok(())
+    });
     let memory = Memory::new(
         Arc::new(store),
         Arc::clone(&boot.clock),
@@ -45,8 +57,28 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let server = MemoryServiceServer::new(grpc::Handlers::new(memory))
         .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
         .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
+    let providers = ProviderServiceServer::new(grpc::ProviderHandlers::new(desk))
+        .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
     Built::builder("memory-service", boot, deps.auth)
         .service(server)
+        .service(providers)
         .build()
         .await
+}
+
+/// The external memories that the settings name.
+fn registered(config: &Config) -> Result<Providers, StartError> {
+    let mut providers = Providers::default();
+    for (index, settings) in config.providers.iter().enumerate() {
+        let path = format!("providers[{index}]");
+        let problem = |text: String| StartError::check(vec![Problem::new(path.clone(), text)]);
+        let Ok(team) = TeamId::parse(settings.team.as_str()) else {
+            continue;
+        };
+        let added = providers::from_config(settings)
+            .and_then(|provider| providers.register(team, provider).map_err(|second| second.to_string()));
+        added.or_else(problem)?;
+    }
+    Ok(providers)
 }

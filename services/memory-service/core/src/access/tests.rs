@@ -137,3 +137,63 @@ fn shared_notes_change_directly_only_by_a_maintainer_who_is_present() {
         Gate::Open
     );
 }
+
+/// The role table of the service's README, row by row: whose memory, who, and what they may do at once.
+#[test]
+fn the_role_table_of_the_readme_holds() {
+    let ann = |role| user("red", "ann", role);
+    let review = reviewer("red", "ann", 1);
+    let table = [
+        // Own notes and profile.
+        (person("ann"), ann(Role::Viewer), [true, false, false], None),
+        (person("ann"), ann(Role::Member), [true, true, true], Some(Gate::Open)),
+        (
+            person("ann"),
+            ann(Role::Maintainer),
+            [true, true, true],
+            Some(Gate::Open),
+        ),
+        (person("ann"), review.clone(), [true, true, false], None),
+        // Another person's: not even an admin.
+        (person("bob"), ann(Role::Member), [false, false, false], None),
+        (person("bob"), ann(Role::Admin), [false, false, false], None),
+        // What is shared.
+        (Owner::Team, ann(Role::Viewer), [true, false, false], None),
+        (
+            Owner::Team,
+            ann(Role::Member),
+            [true, true, false],
+            Some(Gate::Propose(Waiting::SharedByMember)),
+        ),
+        (Owner::Team, ann(Role::Maintainer), [true, true, true], Some(Gate::Open)),
+        (Owner::Team, review.clone(), [true, true, false], None),
+        (project("site"), ann(Role::Viewer), [true, false, false], None),
+        (
+            project("site"),
+            ann(Role::Member),
+            [true, true, false],
+            Some(Gate::Propose(Waiting::SharedByMember)),
+        ),
+        (
+            project("site"),
+            ann(Role::Maintainer),
+            [true, true, true],
+            Some(Gate::Open),
+        ),
+        (project("site"), review, [true, true, false], None),
+    ];
+    for (owner, caller, may, opens) in table {
+        let store = notes("red", owner.clone());
+        for (act, may) in [Act::Read, Act::Write, Act::Decide].into_iter().zip(may) {
+            assert_eq!(
+                check(&caller, &store, act).is_ok(),
+                may,
+                "{:?} {act:?} {owner}",
+                caller.role
+            );
+        }
+        if let Some(opens) = opens {
+            assert_eq!(gate(&caller, &owner, None), opens, "{:?} {owner}", caller.role);
+        }
+    }
+}

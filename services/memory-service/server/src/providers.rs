@@ -1,0 +1,245 @@
+//! The desk between turns and the external memories of teams (`M-15`, `M-18`, `M-19`).
+//!
+//! Reads have a deadline and a breaker, so that a slow or dead provider costs a turn at most that deadline, and soon
+//! nothing. Writes of a session stand in one line each and are made one after the other, tried again a few times, then let
+//! go of with a word in the log. When the service stops, lines have a few seconds to empty.
+
+mod grpc;
+mod lane;
+mod mem0;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use steward_base::names::TeamId;
+use steward_base::{Caller, Clock, Origin};
+use steward_memory_core::provider::{
+    Breaker, Event, Provider, ProviderError, Providers, Scope, ToolCall, ToolReply, ToolSchema, Turn, accept, fenced,
+    own_answer, shown, words,
+};
+use tokio::time::timeout;
+
+use self::lane::{Lane, Task};
+use crate::config::{ProviderConfig, ProviderKind};
+
+pub(crate) use self::grpc::GrpcProvider;
+pub(crate) use self::mem0::Mem0Provider;
+
+/// How long a turn waits for a provider.
+const READ_TIME: Duration = Duration::from_millis(1_500);
+/// How long a tool of a provider may take.
+const TOOL_TIME: Duration = Duration::from_secs(20);
+/// How long lines have to empty when the service stops.
+pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(5);
+/// Most that is recalled for one message.
+const RECALLED: usize = 8;
+/// Sessions whose lines are kept.
+const MOST_LANES: usize = 1_024;
+
+/// An answer of a provider, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Asked<T> {
+    /// It answered.
+    Answered(T),
+    /// The team has none, or the caller keeps away from it.
+    None,
+    /// It failed, or is left alone for now.
+    Unavailable,
+}
+
+/// What a provider adds to a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) block: String,
+    pub(crate) tools: Vec<ToolSchema>,
+}
+
+/// All providers with what is known of them. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Desk {
+    attached: Arc<BTreeMap<TeamId, Arc<Attached>>>,
+}
+
+pub(super) struct Attached {
+    provider: Arc<dyn Provider>,
+    clock: Arc<dyn Clock>,
+    breaker: Mutex<Breaker>,
+    lanes: Mutex<HashMap<Scope, Lane>>,
+}
+
+impl fmt::Debug for Attached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attached")
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(providers: Providers, clock: &Arc<dyn Clock>) -> Self {
+        let attach = |provider| {
+            Arc::new(Attached {
+                provider,
+                clock: Arc::clone(clock),
+                breaker: Mutex::default(),
+                lanes: Mutex::default(),
+            })
+        };
+        let attached = providers.all().map(|(team, provider)| (team, attach(provider)));
+        Self {
+            attached: Arc::new(attached.collect()),
+        }
+    }
+
+    /// What the provider adds to a session. Tools with a name of ours, or none that can be read, refuse all of them.
+    pub(crate) async fn open(&self, caller: &Caller, scope: &Scope) -> Asked<Offer> {
+        let Some(attached) = self.of(caller, scope) else {
+            return Asked::None;
+        };
+        let Some(hello) = attached.ask(READ_TIME, attached.provider.initialize(scope)).await else {
+            return Asked::Unavailable;
+        };
+        let tools = accept(&hello.tools).unwrap_or_else(|error| {
+            tracing::warn!(team = %scope.team, %error, "the tools of an external memory are refused");
+            Vec::new()
+        });
+        Asked::Answered(Offer {
+            block: shown(&hello.block),
+            tools,
+        })
+    }
+
+    /// The fenced block for a message; empty when nothing is recalled.
+    pub(crate) async fn recall(&self, caller: &Caller, scope: &Scope, message: &str) -> Asked<String> {
+        let Some(attached) = self.of(caller, scope) else {
+            return Asked::None;
+        };
+        let Some(words) = words(message) else {
+            return Asked::Answered(String::new());
+        };
+        let reading = attached.provider.prefetch(scope, words, RECALLED);
+        match attached.ask(READ_TIME, reading).await {
+            None => Asked::Unavailable,
+            Some(items) => Asked::Answered(fenced(&items, RECALLED)),
+        }
+    }
+
+    /// Queues a turn; `false` when there is nothing to queue or no room.
+    pub(crate) fn sync(&self, caller: &Caller, scope: &Scope, id: String, message: &str, answer: &str) -> bool {
+        let Some(attached) = self.of(caller, scope) else {
+            return false;
+        };
+        let Some(words) = words(message) else { return false };
+        let turn = Turn {
+            id,
+            user: words.to_owned(),
+            assistant: own_answer(answer),
+        };
+        attached.queue(scope, Task::Sync(turn))
+    }
+
+    pub(crate) async fn call(&self, caller: &Caller, scope: &Scope, call: &ToolCall) -> Asked<ToolReply> {
+        let Some(attached) = self.of(caller, scope) else {
+            return Asked::None;
+        };
+        let calling = attached.provider.call_tool(scope, call);
+        attached
+            .ask(TOOL_TIME, calling)
+            .await
+            .map_or(Asked::Unavailable, Asked::Answered)
+    }
+
+    /// Tells of an event: at once before a compression, which waits for the answer; else behind the turns.
+    pub(crate) async fn tell(&self, caller: &Caller, scope: &Scope, event: Event) -> Asked<String> {
+        let Some(attached) = self.of(caller, scope) else {
+            return Asked::None;
+        };
+        if !matches!(event, Event::PreCompress(_)) {
+            attached.queue(scope, Task::Tell(event));
+            return Asked::Answered(String::new());
+        }
+        let telling = attached.provider.observe(scope, &event);
+        match attached.ask(READ_TIME, telling).await {
+            None => Asked::Unavailable,
+            Some(text) => Asked::Answered(shown(&text)),
+        }
+    }
+
+    /// Lets the lines empty, for as long as there is time, and tells the providers that we stop.
+    pub(crate) async fn drain(&self) {
+        let all = self.attached.values().map(|attached| attached.drain());
+        if timeout(DRAIN_TIME, futures::future::join_all(all)).await.is_err() {
+            tracing::warn!("an external memory did not take in all turns before the stop");
+        }
+    }
+
+    fn of(&self, caller: &Caller, scope: &Scope) -> Option<&Arc<Attached>> {
+        // Reviews, delegations and curations look at sessions that are not theirs to tell of (`M-19`).
+        let keeps_away = matches!(caller.origin, Origin::Review | Origin::Curation | Origin::Delegate);
+        self.attached.get(&scope.team).filter(|_| !keeps_away)
+    }
+}
+
+impl Attached {
+    /// Waits for an answer as long as it may take; nothing is asked of one that is left alone.
+    async fn ask<T>(&self, limit: Duration, asking: impl Future<Output = Result<T, ProviderError>>) -> Option<T> {
+        if !self.breaker().allows(self.clock.now()) {
+            return None;
+        }
+        match timeout(limit, asking).await {
+            Ok(Ok(answer)) => {
+                self.breaker().succeeded();
+                Some(answer)
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "an external memory failed");
+                self.breaker().failed(self.clock.now());
+                None
+            }
+            Err(_) => {
+                tracing::warn!("an external memory took too long");
+                self.breaker().failed(self.clock.now());
+                None
+            }
+        }
+    }
+
+    fn queue(self: &Arc<Self>, scope: &Scope, task: Task) -> bool {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.len() >= MOST_LANES {
+            lanes.retain(|_, lane| !lane.is_idle());
+        }
+        let lane = lanes
+            .entry(scope.clone())
+            .or_insert_with(|| Lane::start(Arc::clone(&self.provider), scope.clone()));
+        lane.push(task)
+    }
+
+    async fn drain(&self) {
+        let lanes: Vec<Lane> = {
+            let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            lanes.drain().map(|(_, lane)| lane).collect()
+        };
+        futures::future::join_all(lanes.into_iter().map(Lane::finish)).await;
+        if let Err(error) = self.provider.shutdown().await {
+            tracing::warn!(%error, "an external memory did not end well");
+        }
+    }
+
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The provider that the settings describe.
+pub(crate) fn from_config(config: &ProviderConfig) -> Result<Arc<dyn Provider>, String> {
+    let key = config.key.reveal();
+    Ok(match config.kind {
+        ProviderKind::Grpc => Arc::new(GrpcProvider::connect(&config.url, key)?),
+        ProviderKind::Mem0 => Arc::new(Mem0Provider::connect(&config.url, key)?),
+    })
+}
