@@ -183,7 +183,7 @@ async fn the_provider_gets_its_own_messages_back() {
         native.collect()
     };
     let said = (1, r#"["said"]"#.to_owned());
-    assert_eq!(natives(&requests[0]), [said.clone()]);
+    assert_eq!(natives(&requests[0]), std::slice::from_ref(&said));
     assert_eq!(natives(&requests[1]), [said, (3, r#"["answer 1"]"#.to_owned())]);
 }
 
