@@ -35,12 +35,18 @@ pub(crate) enum Bench {
     Append(History),
     /// Word-for-word search, by class of query.
     Recall(Recall),
+    /// Whether search finds what people ask about, on sets of conversations with questions.
+    Quality(Quality),
     /// Jobs put in, claimed and completed.
     Queue(Queue),
     /// The smallest authenticated call over a real port.
     Rpc(Rpc),
     /// Memory writes, snapshots, and the threat scan.
     Memory(Memory),
+    /// The skill scanner on an ordinary skill and on one long line.
+    Scan(Scan),
+    /// The skill scanner on every skill below a folder: verdicts, and blocks by rule.
+    Corpus(Corpus),
 }
 
 /// Options of `turn`.
@@ -96,6 +102,14 @@ pub(crate) struct Recall {
     pub(crate) queries: u32,
 }
 
+/// Options of `quality`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Quality {
+    /// Folder of sets in the format of the README, one `*.jsonl` each.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder_of_sets: PathBuf,
+}
+
 /// Options of `queue`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Queue {
@@ -127,6 +141,22 @@ pub(crate) struct Memory {
     /// Snapshots that are read.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) snapshots: u32,
+}
+
+/// Options of `scan`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Scan {
+    /// Scans of each.
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: u32,
+}
+
+/// Options of `corpus`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Corpus {
+    /// The folder; every folder below it that holds a SKILL.md is a skill.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 impl Arguments {

@@ -13,12 +13,14 @@ mod machine;
 mod measure;
 mod memory;
 mod model;
+mod quality;
 mod queue;
 mod random;
 mod recall;
 mod report;
 mod rig;
 mod rpc;
+mod scan;
 mod start;
 mod turn;
 
@@ -63,9 +65,12 @@ async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
         Bench::Start(options) => ("start", start::run(options, arguments).await?),
         Bench::Append(options) => ("append", Box::pin(append::run(options, arguments)).await?),
         Bench::Recall(options) => ("recall", Box::pin(recall::run(options, arguments)).await?),
+        Bench::Quality(options) => ("quality", Box::pin(quality::run(options, arguments)).await?),
         Bench::Queue(options) => ("queue", queue::run(options, arguments).await?),
         Bench::Rpc(options) => ("rpc", Box::pin(rpc::run(options, arguments)).await?),
         Bench::Memory(options) => ("memory", memory::run(options, arguments).await?),
+        Bench::Scan(options) => ("scan", scan::run(options)?),
+        Bench::Corpus(options) => ("corpus", scan::corpus(options)?),
     };
     Ok(Report::new(name, figures))
 }

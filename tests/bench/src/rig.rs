@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use steward::config::Config;
 use steward::{Component, installation};
-use steward_base::Role;
 use steward_base::names::{TeamId, UserId};
+use steward_base::{Clock, Role};
 use steward_client::{Client, Credentials, Wire};
 use steward_grpc::{Auth, Claims, Revocations, TokenSigner};
 use steward_proto::access::v1::WhoAmIRequest;
@@ -35,7 +35,15 @@ pub(crate) struct Rig {
 impl Rig {
     /// On a folder of its own, with the machine's clock.
     pub(crate) fn new(folder: &Path) -> anyhow::Result<Self> {
-        let boot = Boot::new(folder);
+        Self::of(Boot::new(folder))
+    }
+
+    /// With another clock.
+    pub(crate) fn with_clock(folder: &Path, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        Self::of(Boot::new(folder).with_clock(clock))
+    }
+
+    fn of(boot: Boot) -> anyhow::Result<Self> {
         let signer = TokenSigner::generate()?;
         let revocations = Revocations::in_memory(Arc::clone(&boot.clock));
         let auth = Arc::new(Auth::new(signer.public_keys(), revocations, Arc::clone(&boot.clock)));
@@ -44,8 +52,13 @@ impl Rig {
 
     /// A token of the person.
     pub(crate) fn person(&self) -> anyhow::Result<Credentials> {
+        self.person_named("ann")
+    }
+
+    /// A token of somebody else in the team.
+    pub(crate) fn person_named(&self, id: &str) -> anyhow::Result<Credentials> {
         let now = self.boot.clock.now();
-        let (team, user) = (TeamId::parse("bench")?, UserId::parse("ann")?);
+        let (team, user) = (TeamId::parse("bench")?, UserId::parse(id)?);
         self.token(&Claims::user(
             "bench-person",
             team,

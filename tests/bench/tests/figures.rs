@@ -193,3 +193,19 @@ fn people_get_a_table() {
     assert!(output.status.success() && !text.starts_with('{'), "{text}");
     assert!(text.contains("floor_jobs_per_s"), "{text}");
 }
+
+#[test]
+fn questions_about_a_garden_find_their_conversations() {
+    let sets = concat!(env!("CARGO_MANIFEST_DIR"), "/sets");
+    let figures = figures(&["quality", sets]);
+    let garden = &figures["sets"]["garden"];
+    assert_eq!(garden["questions"], 12);
+    let at_least = |field: &str, least: f64| {
+        let figure = garden[field].as_f64().expect("a figure");
+        assert!(figure >= least, "{field} is {figure}");
+    };
+    at_least("session_recall_1", 0.9);
+    at_least("session_recall_5", 0.99);
+    at_least("message_recall_1", 0.6);
+    at_least("mrr", 0.9);
+}

@@ -1,0 +1,235 @@
+//! `quality`: whether search finds what people ask about, on conversations with questions and answers known.
+//!
+//! No speed here. Each set is loaded through recall-service with the times at which things were said, each question is asked
+//! by the person who had the conversations, and what comes back is compared with what ought to. The README has the format.
+
+mod set;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Map, Value, json};
+use steward_base::{Clock, Timestamp};
+use steward_client::{RecallClient, SessionStoreClient};
+use steward_proto::recall::v1 as pb;
+
+use crate::arguments::{Arguments, Quality};
+use crate::measure::{number, rounded};
+use crate::rig::{Rig, TEAM};
+
+use set::{Question, Set, Talk};
+
+/// Places that are looked at.
+const PLACES: [usize; 4] = [1, 3, 5, 10];
+/// Messages of one append.
+const BATCH: usize = 500;
+
+/// Stands still until it is set.
+#[derive(Debug, Default)]
+struct SetClock(AtomicI64);
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// What came of one question.
+struct Outcome {
+    /// Share of the sessions that ought to be found, by place.
+    sessions: [f64; PLACES.len()],
+    /// Share of the messages, where the set names some.
+    messages: Option<[f64; PLACES.len()]>,
+    /// One through the place of the first right session; 0 without one.
+    reciprocal: f64,
+    /// Whether any right session is among the first five.
+    any_of_five: f64,
+}
+
+pub(crate) async fn run(options: &Quality, arguments: &Arguments) -> anyhow::Result<Value> {
+    let sets = set::read_folder(&options.folder_of_sets)?;
+    ensure!(
+        !sets.is_empty(),
+        "{} holds no set (*.jsonl)",
+        options.folder_of_sets.display()
+    );
+    let mut figures = Map::new();
+    for set in sets {
+        let folder = arguments.fresh_folder()?;
+        let outcomes = Box::pin(outcomes(folder.path(), &set)).await?;
+        figures.insert(set.name.clone(), summary(&outcomes));
+    }
+    Ok(json!({ "sets": figures }))
+}
+
+async fn outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {
+    let clock = Arc::new(SetClock::default());
+    let rig = Rig::with_clock(folder, clock.clone())?;
+    let deps = steward_recall::Deps { auth: rig.auth.clone() };
+    let built = steward_recall::build(steward_recall::Config::default(), deps, &rig.boot).await?;
+    for (place, talk) in set.talks.iter().enumerate() {
+        clock.0.store(talk.time.as_micros(), Ordering::Relaxed);
+        let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
+        load(&store, place, talk)
+            .await
+            .with_context(|| format!("load {}", talk.id))?;
+    }
+    let mut outcomes = Vec::with_capacity(set.questions.len());
+    for question in &set.questions {
+        let wire = built
+            .local_client()
+            .with_credentials(rig.person_named(&question.person)?);
+        let search = RecallClient::new(wire);
+        let found = ask(&search, question).await?;
+        outcomes.push(compare(set, question, &found));
+    }
+    drop(built);
+    rig.stop().await?;
+    Ok(outcomes)
+}
+
+async fn load(store: &SessionStoreClient, place: usize, talk: &Talk) -> anyhow::Result<()> {
+    let new = pb::Session {
+        user: format!("{TEAM}/users/{}", talk.person),
+        model: "bench".to_owned(),
+        tools_json: "[]".to_owned(),
+        ..pb::Session::default()
+    };
+    let create = pb::CreateSessionRequest {
+        parent: TEAM.to_owned(),
+        session_id: format!("s{place}"),
+        session: Some(new),
+        request_id: format!("create-{place}"),
+    };
+    store.create_session(create).await?;
+    let mut last = 0;
+    for messages in talk.messages.chunks(BATCH) {
+        let append = pb::AppendMessagesRequest {
+            session: format!("{TEAM}/sessions/s{place}"),
+            acquire_lease: Some(pb::TurnLease {
+                turn: format!("t{last}"),
+                holder: "bench".to_owned(),
+                ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+            }),
+            release_lease: true,
+            expected_seq: last,
+            request_id: format!("append-{last}"),
+            messages: messages.to_vec(),
+            ..pb::AppendMessagesRequest::default()
+        };
+        last = store.append_messages(append).await?.last_seq;
+    }
+    Ok(())
+}
+
+/// Places of the sessions that are found, each with the number of the message that was hit.
+async fn ask(search: &RecallClient, question: &Question) -> anyhow::Result<Vec<(usize, u64)>> {
+    let discover = pb::Discover {
+        query: question.text.clone(),
+        limit: 10,
+        ..pb::Discover::default()
+    };
+    let request = pb::SearchRequest {
+        parent: format!("{TEAM}/users/{}", question.person),
+        shape: Some(pb::search_request::Shape::Discover(discover)),
+        current_session: String::new(),
+    };
+    let answer = search
+        .search(request)
+        .await
+        .with_context(|| format!("ask {:?}", question.text))?;
+    let found = answer.conversations.into_iter().filter_map(|conversation| {
+        let place = conversation.session.rsplit_once("/sessions/s")?.1.parse().ok()?;
+        Some((place, conversation.hit?.seq))
+    });
+    Ok(found.collect())
+}
+
+fn compare(set: &Set, question: &Question, found: &[(usize, u64)]) -> Outcome {
+    let places: BTreeMap<&str, usize> = set
+        .talks
+        .iter()
+        .enumerate()
+        .map(|(place, talk)| (talk.id.as_str(), place))
+        .collect();
+    let wanted: Vec<usize> = question
+        .sessions
+        .iter()
+        .filter_map(|id| places.get(id.as_str()).copied())
+        .collect();
+    let messages: Vec<(usize, u64)> = question
+        .messages
+        .iter()
+        .filter_map(|(id, seq)| Some((*places.get(id.as_str())?, *seq)))
+        .collect();
+    let share = |right: &dyn Fn(&[(usize, u64)]) -> usize, of: usize| {
+        PLACES.map(|count| number(right(&found[..count.min(found.len())])) / number(of).max(1.0))
+    };
+    let of_sessions = |first: &[(usize, u64)]| {
+        wanted
+            .iter()
+            .filter(|place| first.iter().any(|(found, _)| found == *place))
+            .count()
+    };
+    let of_messages = |first: &[(usize, u64)]| messages.iter().filter(|wanted| first.contains(wanted)).count();
+    let first = found.iter().position(|(place, _)| wanted.contains(place));
+    Outcome {
+        sessions: share(&of_sessions, wanted.len()),
+        messages: (!messages.is_empty()).then(|| share(&of_messages, messages.len())),
+        reciprocal: first.map_or(0.0, |at| 1.0 / number(at + 1)),
+        any_of_five: if first.is_some_and(|at| at < 5) { 1.0 } else { 0.0 },
+    }
+}
+
+fn summary(outcomes: &[Outcome]) -> Value {
+    let mut figures = Map::new();
+    figures.insert("questions".to_owned(), json!(outcomes.len()));
+    let mut add = |name: String, values: Vec<f64>| {
+        let (mean, half) = interval(&values);
+        figures.insert(name.clone(), json!(rounded(mean)));
+        figures.insert(format!("{name}_half"), json!(rounded(half)));
+    };
+    for (at, place) in PLACES.iter().enumerate() {
+        add(
+            format!("session_recall_{place}"),
+            outcomes.iter().map(|outcome| outcome.sessions[at]).collect(),
+        );
+    }
+    add(
+        "any_hit_5".to_owned(),
+        outcomes.iter().map(|outcome| outcome.any_of_five).collect(),
+    );
+    add(
+        "mrr".to_owned(),
+        outcomes.iter().map(|outcome| outcome.reciprocal).collect(),
+    );
+    for (at, place) in PLACES.iter().enumerate() {
+        let of_messages = outcomes.iter().filter_map(|outcome| Some(outcome.messages?[at]));
+        add(format!("message_recall_{place}"), of_messages.collect());
+    }
+    Value::Object(figures)
+}
+
+/// The mean, and half the width of its interval of 95 % (normal approximation).
+fn interval(values: &[f64]) -> (f64, f64) {
+    let count = number(values.len()).max(1.0);
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    (mean, 1.96 * (variance / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_narrow_where_all_agree() {
+        assert_eq!(interval(&[1.0, 1.0]), (1.0, 0.0));
+        let (mean, half) = interval(&[0.0, 1.0, 0.0, 1.0]);
+        assert!((mean - 0.5).abs() < 1e-9 && half > 0.5 && half < 0.6);
+        assert_eq!(interval(&[]), (0.0, 0.0));
+    }
+}
