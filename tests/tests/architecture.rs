@@ -63,6 +63,9 @@ fn a_core_depends_on_base_and_guard_and_on_no_transport_or_database() {
                     ["steward-orchestrator-core", "steward-curator-core"].contains(&package.name.as_str());
                 let permitted: &[&str] = if runs_the_agent {
                     &["steward-agent", "steward-model", "steward-base", "steward-guard"]
+                } else if package.name.as_str() == "steward-skill-core" {
+                    // Its gate for skills that agents write asks the scanner (ADR 0011).
+                    &["steward-skill-scanner", "steward-base", "steward-guard"]
                 } else {
                     &["steward-base", "steward-guard"]
                 };
@@ -103,6 +106,39 @@ fn a_server_depends_on_its_own_core_and_on_no_other_service() {
                     package.name
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn the_scanner_is_pure_and_the_hub_knows_no_transport_and_no_database() {
+    let metadata = metadata();
+    for (place, ours, banned) in [
+        (
+            "services/skill-registry/scanner",
+            &["steward-base", "steward-guard"][..],
+            &["tokio", "reqwest", "tonic", "prost", "sqlx", "axum"][..],
+        ),
+        (
+            "services/skill-registry/hub",
+            &["steward-base", "steward-fetch", "steward-skill-scanner"],
+            &["reqwest", "tonic", "prost", "sqlx", "axum"],
+        ),
+    ] {
+        let package = metadata
+            .packages
+            .iter()
+            .find(|package| folder(package) == place)
+            .unwrap();
+        for dependency in dependencies(package) {
+            assert!(
+                !dependency.starts_with("steward-") || ours.contains(&dependency.as_str()),
+                "{place} depends on {dependency} (ADR 0011)"
+            );
+            assert!(
+                !banned.iter().any(|banned| dependency.starts_with(banned)),
+                "{place} depends on {dependency} (ADR 0011)"
+            );
         }
     }
 }
