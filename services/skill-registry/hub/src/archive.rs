@@ -173,7 +173,7 @@ impl Taker<'_> {
     fn read(&mut self, reader: &mut dyn Read, keep: bool, member: &str) -> Result<Vec<u8>, ArchiveError> {
         let mut content = Vec::new();
         let mut size = 0_u64;
-        let mut buffer = [0_u8; 32 * 1024];
+        let mut buffer = [0_u8; 8 * 1024];
         loop {
             let count = reader.read(&mut buffer).map_err(|error| broken(&error))?;
             if count == 0 {

@@ -19,7 +19,7 @@ fn tarred(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
         let mut header = tar::Header::new_ustar();
         header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
         header.set_entry_type(*kind);
-        header.set_mode(if name.ends_with(".sh") { 0o4755 } else { 0o644 });
+        header.set_mode(if name.contains("scripts/") { 0o4755 } else { 0o644 });
         if kind.is_symlink() || kind.is_hard_link() {
             header.set_link_name("/etc/hosts").expect("a link name");
             header.set_size(0);

@@ -160,7 +160,7 @@ impl Source for WellKnown {
     }
 
     fn claims(&self, reference: &str) -> bool {
-        parse(reference).is_ok_and(|(url, _)| !url.path().ends_with(".md"))
+        parse(reference).is_ok_and(|(url, _)| !url.path().to_ascii_lowercase().ends_with(".md"))
     }
 
     /// A site is searched when the query is its address.
