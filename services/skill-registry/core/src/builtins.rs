@@ -28,7 +28,7 @@ pub struct Builtin {
 }
 
 /// All of them.
-pub const BUILTINS: [Builtin; 3] = [
+pub const BUILTINS: [Builtin; 5] = [
     Builtin {
         name: "plan",
         protected: true,
@@ -43,6 +43,16 @@ pub const BUILTINS: [Builtin; 3] = [
         name: "write-a-skill",
         protected: false,
         text: include_str!("../builtin/write-a-skill/SKILL.md"),
+    },
+    Builtin {
+        name: "review-a-change",
+        protected: false,
+        text: include_str!("../builtin/review-a-change/SKILL.md"),
+    },
+    Builtin {
+        name: "hand-over",
+        protected: false,
+        text: include_str!("../builtin/hand-over/SKILL.md"),
     },
 ];
 
@@ -180,6 +190,16 @@ mod tests {
     use super::*;
     use crate::screen;
 
+    const HEADINGS: [&str; 7] = [
+        "\n## When to Use\n",
+        "\n## Prerequisites\n",
+        "\n## How to Run\n",
+        "\n## Quick Reference\n",
+        "\n## Procedure\n",
+        "\n## Pitfalls\n",
+        "\n## Verification\n",
+    ];
+
     #[test]
     fn what_ships_is_valid_short_and_passes_the_guard() {
         for builtin in BUILTINS {
@@ -188,6 +208,18 @@ mod tests {
             assert!(header.description.chars().count() <= 60, "{}", header.description);
             assert_eq!(header.problems, Vec::<String>::new());
             assert_eq!(screen::description(&header.description), None);
+            // What we ship follows the specification but for the category, which stands at the top.
+            let files = Files::from([(SkillPath::skill_md(), builtin.text.as_bytes().to_vec())]);
+            let report = crate::conformance::check(&files, builtin.name);
+            let rules = report.findings.iter().map(|finding| finding.rule).collect::<Vec<_>>();
+            assert_eq!(rules, ["unknown-field"], "{}", builtin.name);
+            // The standard's headings, in its order.
+            let places = HEADINGS.map(|heading| builtin.text.find(heading));
+            assert!(
+                places.iter().all(Option::is_some) && places.is_sorted(),
+                "{}: {places:?}",
+                builtin.name
+            );
             let files = Files::from([(SkillPath::skill_md(), builtin.text.as_bytes().to_vec())]);
             assert!(
                 screen::writing(Origin::Review, &Files::new(), &files).is_ok(),

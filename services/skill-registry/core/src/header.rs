@@ -240,6 +240,29 @@ mod tests {
             }
         }
 
+        /// Bytes that are nearly a header: cut, doubled and changed anywhere.
+        #[test]
+        fn a_mangled_header_is_read_wholly_or_not_at_all(
+            at in 0_usize..200,
+            cut in 0_usize..20,
+            put in "[a-z0-9:\\[\\]{}&*!|>'\"#,%@`\\\\\n\r\t \u{feff}-]{0,12}",
+        ) {
+            const WHOLE: &str = "---\nname: pdf-merge\ndescription: \"Merge: all\"\nplatforms: [linux, macos]\nmetadata:\n  \
+                hermes:\n    tags: [a]\n    config:\n      - key: k\n        default: v\nrequired_environment_variables:\n  \
+                - name: TOKEN\n    optional: true\n---\nbody\n";
+            let at = at.min(WHOLE.len());
+            let end = (at + cut).min(WHOLE.len());
+            let text = format!("{}{put}{}", &WHOLE[..at], &WHOLE[end..]);
+            if let Ok(header) = parse(&text) {
+                prop_assert!(!header.name.is_empty() && !header.description.is_empty());
+                prop_assert!(header.variables.iter().all(|variable| !variable.name.contains(['=', ' ', '\n'])));
+                // What is kept with the record is what was read.
+                let kept = serde_json::to_string(&header).unwrap();
+                prop_assert_eq!(serde_json::from_str::<Header>(&kept).unwrap(), header);
+                prop_assert!(split(&text).unwrap().yaml.len() <= MAX_HEADER_BYTES);
+            }
+        }
+
         #[test]
         fn a_body_is_given_back_whole(body in "(.|\n|\r){0,80}") {
             let text = format!("---\nname: x\ndescription: Do x\n---\n{body}");
@@ -277,6 +300,21 @@ mod tests {
             HeaderError::Syntax { .. }
         ));
         assert_eq!(parse_bytes(b"---\nname: \xc4\xe3\n---\nx"), Err(HeaderError::NotUtf8));
+    }
+
+    #[test]
+    fn nothing_in_a_header_grows_beyond_its_budget() {
+        let with = |fields: &str| parse(&format!("---\nname: a\ndescription: b\n{fields}\n---\nbody"));
+        assert!(with(&format!("x: {}1{}", "[".repeat(20), "]".repeat(20))).is_ok());
+        let deep = format!("x: {}1{}", "[".repeat(40), "]".repeat(40));
+        let nested = (0..40)
+            .map(|depth| format!("{}k:", " ".repeat(depth)))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let wide = format!("x: [{}]", "1,".repeat(12_000));
+        for over in [deep.as_str(), &nested, &wide, "<<: {name: c}", "x: &x 1", "x: *x"] {
+            assert!(with(over).is_err(), "{}", over.chars().take(40).collect::<String>());
+        }
     }
 
     #[test]

@@ -302,7 +302,10 @@ async fn bundles_are_their_owners_and_change_by_etag() {
         "ROLE_REQUIRED"
     );
     let shared = rig.skills.save_bundle(&ann, &team).await.unwrap();
-    assert_eq!(rig.skills.list_bundles(&bob).await.unwrap(), std::slice::from_ref(&shared));
+    assert_eq!(
+        rig.skills.list_bundles(&bob).await.unwrap(),
+        std::slice::from_ref(&shared)
+    );
     assert_eq!(
         rig.skills
             .delete_bundle(&bob, &shared.resource_name())

@@ -18,6 +18,7 @@ use crate::{Config, Deps, build};
 
 mod gates;
 mod hostile;
+mod speed;
 
 pub(super) struct Rig {
     pub(super) built: Built,

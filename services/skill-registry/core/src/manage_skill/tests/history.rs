@@ -177,7 +177,9 @@ async fn a_list_is_paged_without_gaps_and_can_be_narrowed_to_a_category() {
         "user/ops/db/b",
         "user/opsy/c",
         "builtin/work/find-the-fault",
+        "builtin/work/hand-over",
         "builtin/work/plan",
+        "builtin/work/review-a-change",
         "builtin/work/write-a-skill",
     ];
     assert_eq!(names, expected);

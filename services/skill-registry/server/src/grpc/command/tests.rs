@@ -159,7 +159,7 @@ async fn a_maintainer_decides_what_becomes_the_teams() {
     };
     assert_eq!(
         maintainer.list_proposals(list).await.unwrap().proposals,
-        [proposal.clone()]
+        std::slice::from_ref(&proposal)
     );
     let seen = maintainer
         .get_proposal(pb::GetProposalRequest {

@@ -61,6 +61,20 @@ async fn files_go_through_the_wire_unchanged_with_a_report_of_their_own() {
     };
     let exported = client.export_skill(export).await.unwrap();
     assert_eq!(exported.files, import("").files);
+    // D-38: another person's is as if it did not exist.
+    let theirs = pb::ExportSkillRequest {
+        name: "teams/red/users/ann/skills/pdf-merge".to_owned(),
+        revision: String::new(),
+    };
+    for (team, user) in [("red", "bob"), ("blue", "ann")] {
+        let other = exchange(&rig, &rig.claims(team, user, Role::Admin));
+        let refused = other.export_skill(theirs.clone()).await.unwrap_err();
+        assert_eq!(
+            (refused.kind, reason(&refused)),
+            (ErrorKind::NotFound, "SKILL_NOT_FOUND")
+        );
+        assert!(other.import_skill(import("i9")).await.is_err(), "{team} {user}");
+    }
     let twice = pb::ImportSkillRequest {
         files: vec![content("SKILL.md", RAW), content("SKILL.md", RAW), content("../x", b"")],
         ..import("i2")
