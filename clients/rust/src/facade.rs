@@ -252,6 +252,17 @@ facade! {
 }
 
 facade! {
+    /// `steward.memory.v1.ProviderService`: the one external memory of a team, for whoever runs turns.
+    ProviderClient = memory::provider_service_client::ProviderServiceClient {
+        open_provider_session(OpenProviderSessionRequest) -> OpenProviderSessionResponse;
+        recall_from_provider(RecallFromProviderRequest) -> RecallFromProviderResponse;
+        sync_turn_to_provider(SyncTurnToProviderRequest) -> SyncTurnToProviderResponse;
+        call_provider_tool(CallProviderToolRequest) -> CallProviderToolResponse;
+        tell_provider(TellProviderRequest) -> TellProviderResponse;
+    }
+}
+
+facade! {
     /// `steward.recall.v1.RecallService`: search in the past.
     RecallClient = recall::recall_service_client::RecallServiceClient {
         search(SearchRequest) -> SearchResponse;

@@ -40,13 +40,13 @@ impl GrpcProvider {
     }
 }
 
-fn scope_to_pb(scope: &Scope) -> Option<pb::Scope> {
-    Some(pb::Scope {
+fn scope_to_pb(scope: &Scope) -> pb::Scope {
+    pb::Scope {
         team: scope.team.to_string(),
         user: scope.user.to_string(),
         session: scope.session.to_string(),
         project: String::new(),
-    })
+    }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made to be used with map_err")]
@@ -58,7 +58,7 @@ fn failed(status: Status) -> ProviderError {
 impl Provider for GrpcProvider {
     async fn initialize(&self, scope: &Scope) -> Result<Hello, ProviderError> {
         let request = pb::InitializeRequest {
-            scope: scope_to_pb(scope),
+            scope: Some(scope_to_pb(scope)),
         };
         let answer = self.client().initialize(request).await.map_err(failed)?.into_inner();
         Ok(Hello {
@@ -69,7 +69,7 @@ impl Provider for GrpcProvider {
 
     async fn prefetch(&self, scope: &Scope, query: &str, limit: usize) -> Result<Vec<String>, ProviderError> {
         let request = pb::PrefetchRequest {
-            scope: scope_to_pb(scope),
+            scope: Some(scope_to_pb(scope)),
             query: query.to_owned(),
             limit: i32::try_from(limit).unwrap_or(i32::MAX),
         };
@@ -84,7 +84,7 @@ impl Provider for GrpcProvider {
 
     async fn sync_turn(&self, scope: &Scope, turn: &Turn) -> Result<(), ProviderError> {
         let request = pb::SyncTurnRequest {
-            scope: scope_to_pb(scope),
+            scope: Some(scope_to_pb(scope)),
             turn: turn.id.clone(),
             user_text: turn.user.clone(),
             assistant_text: turn.assistant.clone(),
@@ -94,7 +94,7 @@ impl Provider for GrpcProvider {
 
     async fn call_tool(&self, scope: &Scope, call: &ToolCall) -> Result<ToolReply, ProviderError> {
         let request = pb::CallToolRequest {
-            scope: scope_to_pb(scope),
+            scope: Some(scope_to_pb(scope)),
             tool: call.tool.clone(),
             arguments_json: call.arguments_json.clone(),
             call: call.id.clone(),
@@ -115,7 +115,7 @@ impl Provider for GrpcProvider {
             Event::SessionEnd => (pb::Event::SessionEnd, ""),
         };
         let request = pb::ObserveRequest {
-            scope: scope_to_pb(scope),
+            scope: Some(scope_to_pb(scope)),
             event: kind.into(),
             detail: detail.to_owned(),
         };

@@ -94,7 +94,7 @@ async fn serve(provider: Arc<dyn Provider>, scope: Scope, mut tasks: Receiver<Ta
             match timeout(WRITE_TIME, write(&*provider, &scope, &task)).await {
                 Ok(Ok(())) => break,
                 Ok(Err(error)) => {
-                    tracing::warn!(session = %scope.session, %error, "an external memory refused a write")
+                    tracing::warn!(session = %scope.session, %error, "an external memory refused a write");
                 }
                 Err(_) => tracing::warn!(session = %scope.session, "an external memory took too long to write"),
             }

@@ -311,7 +311,11 @@ fn scope_of(scope: Option<pb::Scope>) -> Scope {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "made to be used with map_err")]
+#[expect(
+    clippy::needless_pass_by_value,
+    clippy::disallowed_methods,
+    reason = "made to be used with map_err, and to answer as somebody else's server does"
+)]
 fn down(error: ProviderError) -> Status {
     Status::new(tonic::Code::Unavailable, error.to_string())
 }
