@@ -1,6 +1,6 @@
 //! The audit log of a process (`A-5`): every write that a person, a turn or a job makes, and every denied call.
 //!
-//! The edge of each server hands over one record per call ([`steward_grpc::AuditSink`]); they are kept in `audit.db` below
+//! The edge of each server hands over one record per call ([`steward_grpc::AuditSink`]); they are kept in an `audit.db` below
 //! the service's own folder, listed by `steward.access.v1.AuditService`, and removed by age and size.
 //!
 //! # What is in it when

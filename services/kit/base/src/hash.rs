@@ -2,6 +2,11 @@
 
 use sha2::{Digest, Sha256};
 
+/// SHA-256 of `bytes`, for keys that never leave the process.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
 /// SHA-256 of `bytes` as 64 lower-case hexadecimal characters.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))

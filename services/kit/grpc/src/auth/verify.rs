@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, Validation};
-use steward_base::hash::sha256_hex;
+use steward_base::hash::sha256;
 use steward_base::{Caller, Clock, Timestamp};
 
 use super::claims::{Claims, ISSUER};
@@ -28,12 +28,12 @@ pub struct TokenVerifier {
     keys: KeyRing,
     clock: Arc<dyn Clock>,
     validation: Validation,
-    verified: Mutex<HashMap<String, Verified>>,
+    verified: Mutex<HashMap<[u8; 32], Verified>>,
 }
 
 #[derive(Clone)]
 struct Verified {
-    key_id: String,
+    key_id: Arc<str>,
     caller: Arc<Caller>,
     not_before: Timestamp,
     expires: Timestamp,
@@ -69,7 +69,7 @@ impl TokenVerifier {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid("too long"));
         }
-        let hash = sha256_hex(token.as_bytes());
+        let hash = sha256(token.as_bytes());
         // A key may be withdrawn after a token of it was verified.
         let known = self.remembered().get(&hash).cloned();
         let known = known.filter(|verified| self.keys.knows(&verified.key_id));
@@ -108,14 +108,14 @@ impl TokenVerifier {
         let (not_before, expires) = (Timestamp::from_secs(claims.iat), Timestamp::from_secs(claims.exp));
         let caller = claims.into_caller().map_err(invalid)?;
         Ok(Verified {
-            key_id,
+            key_id: key_id.into(),
             caller: Arc::new(caller),
             not_before,
             expires,
         })
     }
 
-    fn remember(&self, hash: String, verified: Verified, now: Timestamp) {
+    fn remember(&self, hash: [u8; 32], verified: Verified, now: Timestamp) {
         let mut remembered = self.remembered();
         if remembered.len() >= REMEMBERED && !remembered.contains_key(&hash) {
             remembered.retain(|_, verified| now < verified.expires);
@@ -126,7 +126,7 @@ impl TokenVerifier {
         remembered.insert(hash, verified);
     }
 
-    fn remembered(&self) -> MutexGuard<'_, HashMap<String, Verified>> {
+    fn remembered(&self) -> MutexGuard<'_, HashMap<[u8; 32], Verified>> {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 use tokio::time::Instant;
 
@@ -28,8 +27,8 @@ const LONGEST: Duration = Duration::from_hours(1);
 pub(super) enum After {
     /// No transaction is open.
     Sound,
-    /// Something failed that may have left one open, or the driver's count of them wrong: SQLite rolls back by itself
-    /// where it must, on a full disk for one. Only a new connection is certain.
+    /// Something failed that may have left one open: SQLite rolls back by itself where it must, on a full disk for one.
+    /// Only a new connection is certain.
     Unsure,
 }
 
@@ -39,47 +38,44 @@ pub(super) async fn run(connection: &mut SqliteConnection, writer: &Writer) -> A
         return After::Sound;
     };
     let begun = Instant::now();
-    let mut transaction = match connection.begin_with("BEGIN IMMEDIATE").await {
-        Ok(transaction) => transaction,
-        Err(error) => {
-            first.refuse(error.into());
-            return After::Unsure;
-        }
-    };
-    let outcome = first.run(&mut transaction).await;
+    if let Err(error) = statement(connection, "BEGIN IMMEDIATE").await {
+        first.refuse(error);
+        return After::Unsure;
+    }
+    let outcome = first.run(connection).await;
     if !outcome.is_success() {
-        let ended = transaction.rollback().await;
+        let ended = statement(connection, "ROLLBACK").await;
         outcome.tell(None);
         return if ended.is_ok() { After::Sound } else { After::Unsure };
     }
     let mut outcomes = vec![outcome];
     while outcomes.len() < MOST && begun.elapsed() < LONGEST {
         let Some(next) = writer.next() else { break };
-        let mut savepoint = match transaction.begin().await {
-            Ok(savepoint) => savepoint,
-            Err(error) => {
-                let error = StoreError::from(error);
-                lose(outcomes, &error);
-                next.refuse(error);
-                return After::Unsure;
+        if let Err(error) = statement(connection, "SAVEPOINT member").await {
+            next.refuse(error.for_another());
+            lose(outcomes, error.for_another());
+            return After::Unsure;
+        }
+        let outcome = next.run(connection).await;
+        let ended = if outcome.is_success() {
+            statement(connection, "RELEASE member").await
+        } else {
+            // Undone, it is still there.
+            match statement(connection, "ROLLBACK TO member").await {
+                Ok(()) => statement(connection, "RELEASE member").await,
+                failed => failed,
             }
         };
-        let outcome = next.run(&mut savepoint).await;
-        let ended = if outcome.is_success() {
-            savepoint.commit().await
-        } else {
-            savepoint.rollback().await
-        };
         if let Err(error) = ended {
-            let error = StoreError::from(error);
-            lose(outcomes, &error);
+            // What ended the transaction is what this one failed with; to all others it is somebody else's failure.
             let succeeded = outcome.is_success();
-            outcome.tell(succeeded.then_some(error));
+            outcome.tell(succeeded.then(|| error.for_another()));
+            lose(outcomes, error.for_another());
             return After::Unsure;
         }
         outcomes.push(outcome);
     }
-    match transaction.commit().await {
+    match statement(connection, "COMMIT").await {
         Ok(()) => {
             for outcome in outcomes {
                 outcome.tell(None);
@@ -87,15 +83,23 @@ pub(super) async fn run(connection: &mut SqliteConnection, writer: &Writer) -> A
             After::Sound
         }
         Err(error) => {
-            lose(outcomes, &StoreError::from(error));
+            lose(outcomes, error);
             After::Unsure
         }
     }
 }
 
-/// Tells all that nothing was kept.
-fn lose(outcomes: Vec<Box<dyn Outcome>>, error: &StoreError) {
+/// Not the driver's own transactions: their statements are parsed each time, and each waits for one more change of threads.
+async fn statement(connection: &mut SqliteConnection, sql: &'static str) -> Result<(), StoreError> {
+    sqlx::query(sql).execute(connection).await?;
+    Ok(())
+}
+
+/// Tells all that nothing was kept, the first one with the error itself.
+fn lose(outcomes: Vec<Box<dyn Outcome>>, error: StoreError) {
+    let further = error.for_another();
+    let mut whole = Some(error);
     for outcome in outcomes {
-        outcome.tell(Some(error.for_another()));
+        outcome.tell(Some(whole.take().unwrap_or_else(|| further.for_another())));
     }
 }

@@ -36,7 +36,7 @@ impl Sqlite {
     /// Those that arrive while a commit runs share the next one, each in a savepoint of its own, and each sees what
     /// those before it did. If that commit fails, all of them answer an error and nothing of any is kept.
     ///
-    /// They must do nothing but work on the connection, and must pass on the first store error they meet: SQLite may
+    /// They must do nothing but work on the connection, begin no transaction of their own, and must pass on the first store error they meet: SQLite may
     /// have rolled the transaction back by then. A constraint that is checked at the commit only (`DEFERRABLE`) would
     /// fail the others with it; schemas have none.
     pub async fn write<T, E, F>(&self, operation: F) -> Result<T, E>
