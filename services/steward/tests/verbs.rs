@@ -140,6 +140,7 @@ async fn conversations(walk: &mut Walk) {
     assert_eq!(messages["messages"].as_array().unwrap().len(), 2);
     let named = ["sessions", "update", &id, "--title", "Harbour", "--model", "scripted"];
     assert_eq!(walk.ok(&named).await["session"]["title"], "Harbour");
+    walk.refused("CLIENT", &["sessions", "update", &id]).await;
     walk.refused("MODEL_UNKNOWN", &["sessions", "update", &id, "--model", "none"])
         .await;
     walk.saw(&["sessions", "watch"]);
@@ -494,7 +495,7 @@ async fn memory_goes_out_and_comes_in_again_entry_by_entry() {
     assert_eq!(exported.code, Some(0), "{}", exported.stderr);
     assert_eq!(
         std::fs::read_to_string(&out).unwrap(),
-        "tabs, not spaces\n§\nsteps:\n\\§\ntag last\n"
+        "tabs, not spaces\n§\nsteps:\n\\§\ntag last"
     );
     let over = installation
         .run(&["memory", "export", "--file", out.to_str().unwrap()])

@@ -1,5 +1,6 @@
 //! Changes of a conversation between two turns.
 
+use anyhow::ensure;
 use clap::Args;
 use steward_client::ClientError;
 use steward_proto::agent::v1 as pb;
@@ -10,7 +11,6 @@ use crate::output::Output;
 
 /// Arguments of `steward sessions update`.
 #[derive(Debug, Args)]
-#[group(id = "change", required = true, multiple = true, args = ["title", "model"])]
 pub struct Arguments {
     /// Id or full name.
     session: String,
@@ -27,6 +27,10 @@ pub struct Arguments {
 
 /// Runs the verb.
 pub(super) async fn run(arguments: Arguments, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    ensure!(
+        arguments.title.is_some() || arguments.model.is_some(),
+        "nothing to change: give --title, --model, or both"
+    );
     let change = Change {
         title: arguments.title,
         model: arguments.model,

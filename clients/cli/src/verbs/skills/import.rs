@@ -180,11 +180,16 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
     // What is there is found out by trying, so that "created" and "updated" are what happened and no guess.
     let mut done = Outcome::Created;
     let mut answer = exchange.import_skill(request.clone()).await;
-    if arguments.update && matches!(&answer, Err(error) if error.reason == "SKILL_EXISTS") {
-        done = Outcome::Updated;
+    if matches!(&answer, Err(error) if error.reason == "SKILL_EXISTS") {
         request.replace = true;
+        // Without --update it is only asked whether it is the very same.
+        request.validate_only |= !arguments.update;
         request.request_id = request_id();
-        answer = exchange.import_skill(request).await;
+        let replaced = exchange.import_skill(request).await;
+        if arguments.update || matches!(&replaced, Ok(answer) if answer.unchanged) {
+            done = Outcome::Updated;
+            answer = replaced;
+        }
     }
     let mut notes = candidate.left_out;
     match answer {
