@@ -1252,12 +1252,9 @@ pub struct CommandContext {
     /// Folder of skills where the client keeps exported ones, for `{{skill_dir}}`; empty: the skill's full name stands there.
     #[prost(string, tag = "2")]
     pub skill_folder: ::prost::alloc::string::String,
-    /// Values of configuration that skills declare and that are no secrets, by key.
-    #[prost(map = "string, string", tag = "3")]
-    pub config: ::std::collections::HashMap<
-        ::prost::alloc::string::String,
-        ::prost::alloc::string::String,
-    >,
+    /// Values of configuration that skills declare and that are no secrets; of two with one key the last counts.
+    #[prost(message, repeated, tag = "3")]
+    pub config: ::prost::alloc::vec::Vec<CommandConfig>,
     /// Names of the environment variables that are set where commands run.
     #[prost(string, repeated, tag = "4")]
     pub variables: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -1273,6 +1270,26 @@ impl ::prost::Name for CommandContext {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.skill.v1.CommandContext".into()
+    }
+}
+/// A value of configuration.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CommandConfig {
+    /// Key, as a skill declares it.
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    /// Value. Never a secret: it stands in the message.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
+impl ::prost::Name for CommandConfig {
+    const NAME: &'static str = "CommandConfig";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.CommandConfig".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.CommandConfig".into()
     }
 }
 /// Request of ListCommands.

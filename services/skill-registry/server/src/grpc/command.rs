@@ -90,7 +90,11 @@ fn context_from_pb(context: Option<pb::CommandContext>) -> Context {
     Context {
         session: context.session,
         skill_folder: context.skill_folder,
-        config: context.config.into_iter().collect(),
+        config: context
+            .config
+            .into_iter()
+            .map(|entry| (entry.key, entry.value))
+            .collect(),
         surroundings: Surroundings {
             variables: context.variables.into_iter().collect(),
             known: context.variables_known,
