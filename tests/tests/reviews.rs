@@ -331,7 +331,7 @@ fn reader(request: &steward_testkit::RecordedRequest) -> Reply {
         (true, false, 0) => Reply::calls(
             ["deploy-notes", "second", "third"].map(|name| script::create_skill(name, name, "Wait a minute.", &span)),
         ),
-        (true, true, 0) | (false, true, 0) => Reply::calls([view()]),
+        (_, true, 0) => Reply::calls([view()]),
         (true, true, 2) => {
             let patch = serde_json::json!({"action": "patch", "old_text": "a minute", "new_text": "an hour"});
             Reply::calls([

@@ -68,7 +68,7 @@ impl Turns {
         // In a task of its own from the very beginning: a caller that leaves half way must not leave half a turn.
         self.parts().tasks.spawn("turn", Policy::WORK, async move {
             ambient::detached(async move {
-                match turns.begin(ask, input).await {
+                match Box::pin(turns.begin(ask, input)).await {
                     Ok(Begun::Attached(following)) => drop(answer.send(Ok(following))),
                     Ok(Begun::Running(segment, following)) => {
                         drop(answer.send(Ok(following)));
