@@ -43,7 +43,7 @@ pub struct Arguments {
 pub async fn run(arguments: Arguments, json: bool) -> ExitCode {
     steward_runtime::tls::install_provider();
     let mut show = Show::new(json);
-    match play(&arguments, &mut show).await {
+    match Box::pin(play(&arguments, &mut show)).await {
         Ok(outcome) => {
             let expected = if arguments.forget {
                 Outcome::Refused
@@ -85,7 +85,7 @@ async fn play(arguments: &Arguments, show: &mut Show) -> anyhow::Result<Outcome>
         .tempdir()
         .context("cannot make a folder")?;
     let boot = Boot::new(folder.path().join("data"));
-    let outcome = story(arguments, &boot, show).await;
+    let outcome = Box::pin(story(arguments, &boot, show)).await;
     let stopped = boot.tasks.shutdown(Duration::from_secs(10)).await;
     if stopped.failed {
         bail!("a task of the installation failed");
