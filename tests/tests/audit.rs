@@ -52,6 +52,8 @@ fn owner_token(stack: &Stack) -> String {
 both_shapes!(what_was_changed_and_who_was_refused_can_be_read_wherever_it_arrived);
 
 async fn what_was_changed_and_who_was_refused_can_be_read_wherever_it_arrived(shape: Shape) {
+    use access::AuditOutcome::{Denied, Succeeded};
+    use access::PrincipalKind as Kind;
     let model = ModelServer::scripted(script::learner).await;
     let mut stack = Stack::start("audit", shape, common::reviews_after_each_turn(&model));
     let owner = stack.owner().await;
@@ -72,8 +74,6 @@ async fn what_was_changed_and_who_was_refused_can_be_read_wherever_it_arrived(sh
             .find(|event| event.service == service && event.method.ends_with(method) && event.principal_kind() == kind)
             .unwrap_or_else(|| panic!("no record of {method} by {kind:?}: {seen:#?}"))
     };
-    use access::AuditOutcome::{Denied, Succeeded};
-    use access::PrincipalKind as Kind;
     let written = find("memory-service", "MemoryService/Apply", Kind::Person);
     assert_eq!(
         (written.outcome(), written.user.as_str()),

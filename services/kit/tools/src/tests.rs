@@ -48,6 +48,7 @@ async fn a_write_carries_key_turn_and_credential_and_answers_with_the_services_t
             entry: "teams/red/users/ann/memory/notes/entries/e1".to_owned(),
             revision: 1,
             old_content: String::new(),
+            similar_content: String::new(),
         }],
         tool_text: "Saved to notes (10/2,200 characters).".to_owned(),
         ..Default::default()

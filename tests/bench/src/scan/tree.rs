@@ -80,19 +80,17 @@ fn prose(header: &str, bytes: usize, seed: usize) -> String {
     let mut text = header.to_owned();
     let mut index = seed;
     while text.len() < bytes {
-        text.push_str(&format!("\n## Part {index}\n\n"));
+        text.extend(["\n## Part ", &index.to_string(), "\n\n"]);
         for step in 0..5 {
             text.push_str(SENTENCES[(index * 3 + step) % SENTENCES.len()]);
             text.push(if step == 4 { '\n' } else { ' ' });
         }
-        if index % 3 == 0 {
-            text.push_str(&format!("\n```bash\n{SHELL}```\n"));
-        } else if index % 3 == 1 {
-            text.push_str(&format!("\n```python\n{PYTHON}```\n"));
-        } else {
-            text.push_str(
+        match index % 3 {
+            0 => text.extend(["\n```bash\n", SHELL, "```\n"]),
+            1 => text.extend(["\n```python\n", PYTHON, "```\n"]),
+            _ => text.push_str(
                 "\n- one `item` of a list\n- another with **weight**\n\n| name | count |\n|---|---|\n| a | 1 |\n",
-            );
+            ),
         }
         index += 1;
     }

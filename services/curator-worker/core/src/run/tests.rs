@@ -350,7 +350,7 @@ async fn the_cost_of_priced_calls_is_summed_and_the_others_are_counted() {
 /// `R-8`: what people are shown of a write is what was written, not what surrounds it.
 #[tokio::test]
 async fn the_opening_words_of_a_write_are_kept() {
-    let skill = r##"{"action":"create","name":"units","content":"---\nname: units\ndescription: d\n---\n\n# Units\n\nUse  metric.\n","evidence":["s1"],"basis":"stated"}"##;
+    let skill = r#"{"action":"create","name":"units","content":"---\nname: units\ndescription: d\n---\n\n# Units\n\nUse  metric.\n","evidence":["s1"],"basis":"stated"}"#;
     let batch = r#"{"action":"batch","target":"notes","operations":[{"action":"add","content":"one"},{"action":"remove","old_text":"two"}],"evidence":["s1"],"basis":"stated"}"#;
     let long = format!(
         r#"{{"action":"add","target":"notes","content":"{}","evidence":["s1"],"basis":"stated"}}"#,

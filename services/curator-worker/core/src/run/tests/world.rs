@@ -113,6 +113,9 @@ fn said(id: u64, sent: Message, spans: Vec<Span>) -> ReviewMessage {
     }
 }
 
+/// Length of the stable part of a prompt, and native blocks by the position of their message.
+pub(super) type Beside = (Option<usize>, Vec<(usize, String)>);
+
 impl World {
     pub(super) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
         let inner = Inner {
@@ -219,7 +222,7 @@ impl World {
 
     /// What went beside each request: where the stable part of the prompt ends, and what the provider wants back, by
     /// position.
-    pub(super) fn beside(&self) -> Vec<(Option<usize>, Vec<(usize, String)>)> {
+    pub(super) fn beside(&self) -> Vec<Beside> {
         let inner = self.inner.lock().unwrap();
         let told = |beside: &Continuation| {
             let natives = beside.natives.iter().map(|(at, native)| (*at, native.blocks.clone()));
