@@ -165,23 +165,23 @@ fn compare(set: &Set, question: &Question, found: &[(usize, u64)]) -> Outcome {
         .iter()
         .filter_map(|(id, seq)| Some((*places.get(id.as_str())?, *seq)))
         .collect();
-    let share = |right: &dyn Fn(&[(usize, u64)]) -> usize, of: usize| {
-        PLACES.map(|count| number(right(&found[..count.min(found.len())])) / number(of).max(1.0))
-    };
-    let of_sessions = |first: &[(usize, u64)]| {
-        wanted
-            .iter()
-            .filter(|place| first.iter().any(|(found, _)| found == *place))
-            .count()
-    };
-    let of_messages = |first: &[(usize, u64)]| messages.iter().filter(|wanted| first.contains(wanted)).count();
+    let sessions: Vec<usize> = found.iter().map(|(place, _)| *place).collect();
     let first = found.iter().position(|(place, _)| wanted.contains(place));
     Outcome {
-        sessions: share(&of_sessions, wanted.len()),
-        messages: (!messages.is_empty()).then(|| share(&of_messages, messages.len())),
+        sessions: shares(&wanted, &sessions),
+        messages: (!messages.is_empty()).then(|| shares(&messages, found)),
         reciprocal: first.map_or(0.0, |at| 1.0 / number(at + 1)),
         any_of_five: if first.is_some_and(|at| at < 5) { 1.0 } else { 0.0 },
     }
+}
+
+/// Which share of what is wanted stands among the first of what was found.
+fn shares<T: PartialEq>(wanted: &[T], found: &[T]) -> [f64; PLACES.len()] {
+    PLACES.map(|count| {
+        let first = &found[..count.min(found.len())];
+        let right = wanted.iter().filter(|one| first.contains(one)).count();
+        number(right) / number(wanted.len()).max(1.0)
+    })
 }
 
 fn summary(outcomes: &[Outcome]) -> Value {

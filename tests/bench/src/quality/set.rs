@@ -132,7 +132,6 @@ fn named(people: &mut BTreeMap<String, String>, name: String) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails with what it met")]
 mod tests {
     use super::*;
 

@@ -79,7 +79,7 @@ fn pieces(text: &str) -> Vec<Piece> {
             (digit @ '0'..='9', _) => pieces.push(Piece::Number(digit as u32 - '0' as u32)),
             (letter, Some(Piece::Word(word))) if letter.is_ascii_alphabetic() => word.push(letter.to_ascii_lowercase()),
             (letter, _) if letter.is_ascii_alphabetic() => {
-                pieces.push(Piece::Word(letter.to_ascii_lowercase().to_string()))
+                pieces.push(Piece::Word(letter.to_ascii_lowercase().to_string()));
             }
             (blank, _) if blank.is_whitespace() || blank == ',' || blank == '.' => pieces.push(Piece::Sign(' ')),
             (other, _) => pieces.push(Piece::Sign(other)),

@@ -84,12 +84,11 @@ impl Ranking {
                 *roots += 1;
                 known.push(candidate);
             }
-            Some(_) => {}
             None if weighs || *roots < self.limit => {
                 *roots += 1;
                 self.kept.insert(candidate.root.clone(), vec![candidate]);
             }
-            None => {}
+            Some(_) | None => {}
         }
         if self.roots[0] >= self.limit && !weighs {
             ControlFlow::Break(())

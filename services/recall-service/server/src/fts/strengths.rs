@@ -88,7 +88,7 @@ unsafe fn of_row(
 ) -> Result<(), c_int> {
     // SAFETY: as the caller promises; every pointer that is passed outlives its call.
     unsafe {
-        let query = query_of(api, row)?;
+        let query = query_of(api, row)?.as_mut().ok_or(ffi::SQLITE_NOMEM)?;
         let (mut instances, mut length) = (0, 0);
         check(api.xInstCount.ok_or(ffi::SQLITE_MISUSE)?(row, &raw mut instances))?;
         check(api.xColumnSize.ok_or(ffi::SQLITE_MISUSE)?(row, -1, &raw mut length))?;
@@ -136,12 +136,12 @@ impl Query {
 ///
 /// # Safety
 /// `api` and `row` are those that FTS5 passed for this very call. What is returned is used by this call only.
-unsafe fn query_of(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) -> Result<&mut Query, c_int> {
+unsafe fn query_of(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) -> Result<*mut Query, c_int> {
     // SAFETY: as the caller promises. What is kept with the query is only ever a `Query` of ours, freed by `forget`.
     unsafe {
         let kept = api.xGetAuxdata.ok_or(ffi::SQLITE_MISUSE)?(row, 0).cast::<Query>();
-        if let Some(query) = kept.as_mut() {
-            return Ok(query);
+        if !kept.is_null() {
+            return Ok(kept);
         }
         let made = Box::into_raw(Box::new(begin(api, row)?));
         // FTS5 frees what it cannot keep.
@@ -150,7 +150,7 @@ unsafe fn query_of(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) -> R
             made.cast(),
             Some(forget),
         ))?;
-        made.as_mut().ok_or(ffi::SQLITE_NOMEM)
+        Ok(made)
     }
 }
 

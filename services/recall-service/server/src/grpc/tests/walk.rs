@@ -178,7 +178,7 @@ async fn every_rpc_answers_every_credential_as_the_table_says() {
     // What is not in the table is METHOD_DENIED.
     let mut table = String::new();
     for (who, wire) in callers(&rig) {
-        let answers = walk(who, wire).await;
+        let answers = Box::pin(walk(who, wire)).await;
         let called: BTreeSet<&str> = answers
             .iter()
             .map(|(rpc, _)| rpc.split(' ').next().unwrap_or(rpc))
