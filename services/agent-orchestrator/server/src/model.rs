@@ -333,6 +333,7 @@ mod tests {
         assert_eq!(route.models, ["big", "quick"]);
     }
 
+    /// D-12: a refused key that the provider repeats goes no further.
     #[test]
     fn no_word_of_a_provider_is_in_an_error() {
         let message = "key sk-123 of ann".to_owned();

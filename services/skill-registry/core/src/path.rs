@@ -216,6 +216,7 @@ mod tests {
         }
     }
 
+    /// D-14, `S-7`.
     #[test]
     fn no_path_leaves_the_folder() {
         for bad in [

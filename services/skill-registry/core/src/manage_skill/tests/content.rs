@@ -46,6 +46,41 @@ async fn a_refused_patch_changes_nothing() {
     );
 }
 
+/// D-15: a folder is a skill or a category, never both.
+#[tokio::test]
+async fn a_new_skill_never_takes_the_place_of_a_category_that_holds_others() {
+    let rig = rig();
+    let in_category = |name: &str, category: &str| Manage::Create {
+        content: skill_md(name, "Do a thing"),
+        category: category.to_owned(),
+        in_team: false,
+    };
+    let held = [("csv-clean", "data"), ("parquet", "data/deep")];
+    for (name, category) in held {
+        rig.manage(&person(), name, in_category(name, category)).await.unwrap();
+    }
+    let refused = rig
+        .manage(&person(), "data", create(&skill_md("data", "Do a thing")))
+        .await;
+    let Err(Error::SkillExists { in_the_way, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(in_the_way.len(), 2, "{in_the_way:?}");
+    assert!(
+        in_the_way.iter().any(|name| name.ends_with("data/csv-clean")),
+        "{in_the_way:?}"
+    );
+    assert!(
+        in_the_way.iter().any(|name| name.ends_with("data/deep/parquet")),
+        "{in_the_way:?}"
+    );
+    let nested = rig.manage(&person(), "deep", in_category("deep", "data")).await;
+    assert_eq!(reason(nested), "SKILL_EXISTS");
+    for (name, _) in held {
+        assert_eq!(rig.skills.resolve_active(&person(), name).await.unwrap().version, 1);
+    }
+}
+
 #[tokio::test]
 async fn nothing_invalid_becomes_visible() {
     let rig = rig();
