@@ -125,9 +125,9 @@ def test_a_session_is_begun_with_its_tools(fake: Fake, steward: Steward) -> None
     assert request.setup.context_files[0].path == "AGENTS.md"
 
 
-def test_a_session_is_changed_in_what_is_given_and_only_as_it_was_read(fake: Fake, steward: Steward) -> None:
+def test_a_session_is_changed_in_what_is_given_and_as_it_was_read_if_asked_to(fake: Fake, steward: Steward) -> None:
     read = session.Session(name=SESSION, title="before", etag="read")
-    changed = steward.sessions.update(read, model="another")
+    changed = steward.sessions.update(read, model="another", etag=read.etag)
     assert changed.etag == "later"
     (request,) = fake.asked_for(session.UpdateSessionRequest)
     assert list(request.update_mask.paths) == ["model"]
@@ -136,7 +136,7 @@ def test_a_session_is_changed_in_what_is_given_and_only_as_it_was_read(fake: Fak
     assert not request.client_tools
 
     steward.sessions.update(SESSION, title="", tools=[])
-    steward.sessions.update(read, title="x", etag="")
+    steward.sessions.update(read, title="x")
     _, by_name, whatever = fake.asked_for(session.UpdateSessionRequest)
     assert list(by_name.update_mask.paths) == ["title", "client_tools"], "empty is a value"
     assert (by_name.session.etag, whatever.session.etag) == ("", "")

@@ -41,6 +41,8 @@ class Installation:
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("STEWARD_")} | {
             "STEWARD__AGENT__MODEL__BASE_URL": model.base_url,
             "STEWARD__AGENT__MODEL__NAME": MODEL,
+            # What the README changes to.
+            "STEWARD__AGENT__MODEL__OTHERS": '["another-model"]',
             "STEWARD__AGENT__NUDGES__MEMORY_TURNS": "1",
         }
         self.endpoint = "127.0.0.1:0"

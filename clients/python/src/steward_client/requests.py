@@ -78,7 +78,7 @@ def update_session(
     title: str | None,
     model: str | None,
     tools: Sequence[Tool] | None,
-    etag: str | None,
+    etag: str,
     request_id: str | None,
 ) -> session.UpdateSessionRequest:
     """See `Sessions.update`."""
@@ -86,11 +86,8 @@ def update_session(
     paths = [path for path, value in changes.items() if value is not None]
     if not paths:
         raise ValueError("nothing to change: give a title, a model or tools")
-    known = "" if isinstance(given, str) else given.etag
     return session.UpdateSessionRequest(
-        session=session.Session(
-            name=named(given), title=title or "", model=model or "", etag=known if etag is None else etag
-        ),
+        session=session.Session(name=named(given), title=title or "", model=model or "", etag=etag),
         update_mask=FieldMask(paths=paths),
         client_tools=[tool.definition() for tool in tools or ()],
         request_id=request_id or new_request_id(),
