@@ -174,6 +174,10 @@ async fn go_on(name: &str, model: &str, session: &Session) -> anyhow::Result<pb:
     present.context("the server gave no session")
 }
 
+/// What the model should know of where its answers are read.
+const PLATFORM_HINT: &str = "Your answers are read in a terminal, as plain text: Markdown is not rendered there. Prefer \
+                             short lines and few lists, and give commands and paths on lines of their own.";
+
 async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Session) -> anyhow::Result<pb::Session> {
     let client_tools = if arguments.no_tools {
         Vec::new()
@@ -192,7 +196,7 @@ async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Sessio
             context_files: tools::context_files(folder),
             client_tools,
             environment,
-            platform_hint: "terminal".to_owned(),
+            platform_hint: PLATFORM_HINT.to_owned(),
             system_message: String::new(),
         }),
         request_id: request_id(),
