@@ -9,14 +9,14 @@ use std::time::Duration;
 use bytes::BytesMut;
 use futures::StreamExt as _;
 use http::StatusCode;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RETRY_AFTER};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION};
 use serde::{Deserialize, Serialize};
 use steward_base::Clock;
 use url::{Host, Url};
 
 use crate::address::is_public;
 use crate::rate::Rates;
-use crate::{Answer, Fetch, FetchError, Request};
+use crate::{Answer, Fetch, FetchError, Request, retry_after};
 
 /// Longest wait that a host may ask for.
 const LONGEST_PATIENCE: Duration = Duration::from_hours(1);
@@ -281,12 +281,8 @@ impl Guarded {
     }
 
     fn be_patient(&self, host: &str, response: &reqwest::Response) -> FetchError {
-        let asked = response
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok());
-        let seconds = asked.and_then(|value| value.trim().parse().ok());
-        let retry_after = seconds.map_or(PATIENCE, Duration::from_secs).min(LONGEST_PATIENCE);
+        let asked = retry_after::read(response.headers(), self.rates.now());
+        let retry_after = asked.unwrap_or(PATIENCE).min(LONGEST_PATIENCE);
         self.rates.wait(host, retry_after);
         FetchError::Later {
             host: host.to_owned(),

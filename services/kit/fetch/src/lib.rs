@@ -5,7 +5,7 @@
 //!   that a name cannot mean one thing when it is checked and another when it is used.
 //! * Redirects are followed by hand, few of them, each checked like the first; a token goes to its own host only.
 //! * An answer is read up to a size and within a time; hosts are asked at a bounded rate, and a host that asks for
-//!   patience gets it.
+//!   patience gets it ([`retry_after`]).
 //! * [`Cached`] remembers answers by their ETag and asks whether they still hold.
 //!
 //! It knows nothing of skills; what is fetched is untrusted bytes.
@@ -17,6 +17,7 @@ mod error;
 mod guarded;
 mod rate;
 mod request;
+pub mod retry_after;
 
 pub use cache::Cached;
 pub use error::FetchError;

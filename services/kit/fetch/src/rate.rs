@@ -37,6 +37,11 @@ impl Rates {
         }
     }
 
+    /// The time that waits are counted from.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Counts a request, or says how long to wait.
     pub(crate) fn admit(&self, host: &str) -> Result<(), Duration> {
         let now = self.clock.now();

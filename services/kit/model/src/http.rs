@@ -3,14 +3,13 @@
 //! Limits stand on everything that comes in. The time limit is between bytes, not over the whole answer, since a long
 //! answer is not a dead one. Redirects are not followed: a key goes to the configured host or nowhere.
 
-mod retry_after;
-
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use steward_base::{Clock as _, SystemClock};
+use steward_fetch::retry_after;
 use url::{Host, Url};
 
 use crate::assemble::Assemble;

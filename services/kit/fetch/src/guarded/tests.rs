@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::Router;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::http::header::{DATE, RETRY_AFTER};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use steward_testkit::MockClock;
@@ -178,7 +179,9 @@ async fn h_8_a_host_that_asks_for_patience_gets_it() {
         "/",
         get(move || async move {
             counter.fetch_add(1, Ordering::SeqCst);
-            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "17")]).into_response()
+            let at = "Sun, 06 Nov 1994 08:49:20 GMT";
+            let until = "Sun, 06 Nov 1994 08:49:37 GMT";
+            (StatusCode::TOO_MANY_REQUESTS, [(DATE, at), (RETRY_AFTER, until)]).into_response()
         }),
     ))
     .await;

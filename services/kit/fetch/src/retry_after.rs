@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
-use steward_base::Timestamp;
+use http::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
+use steward_base::Timestamp;
+
 /// The wait that a response asks for. A date is read against the server's own clock where it tells it, else against `now`,
 /// so that a machine whose clock is wrong does not wait for hours. A date that has passed asks for no wait.
-pub(super) fn read(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub fn read(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let number = |name: HeaderName| text(headers, &name)?.parse::<f64>().ok();
     let millis = number(HeaderName::from_static("retry-after-ms")).map(|millis| millis / 1000.0);
     if let Some(seconds) = millis.or_else(|| number(RETRY_AFTER)) {
