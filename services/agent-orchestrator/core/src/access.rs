@@ -26,7 +26,7 @@ mod update_user;
 mod who_am_i;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use steward_base::names::{TeamId, UserId};
 use steward_base::{Caller, Clock, IdGen, Role};
@@ -52,6 +52,8 @@ pub struct Access {
     signer: Arc<dyn Signer>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGen>,
+    /// The home team once it is known: it is made once and stays the one that it is.
+    home: Arc<OnceLock<TeamId>>,
 }
 
 impl fmt::Debug for Access {
@@ -73,12 +75,22 @@ impl Access {
             signer,
             clock,
             ids,
+            home: Arc::default(),
         }
+    }
+
+    /// The installation's home team; `None` before the first start.
+    async fn home_team(&self) -> Result<Option<TeamId>, Error> {
+        if let Some(home) = self.home.get() {
+            return Ok(Some(home.clone()));
+        }
+        let found = self.store.home_team().await?;
+        Ok(found.map(|found| self.home.get_or_init(|| found).clone()))
     }
 
     /// Whether `caller` administers the installation: an admin of its home team.
     async fn is_home_admin(&self, caller: &Caller) -> Result<bool, Error> {
-        let home = self.store.home_team().await?;
+        let home = self.home_team().await?;
         Ok(caller.role >= Role::Admin && home.is_some() && caller.team == home)
     }
 

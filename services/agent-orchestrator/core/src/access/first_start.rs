@@ -31,7 +31,7 @@ fn broken(error: NameError) -> Error {
 impl Access {
     /// Makes the home team and its owner if there is no home team yet; whether it did.
     pub async fn ensure_home(&self) -> Result<bool, Error> {
-        if self.store.home_team().await?.is_some() {
+        if self.home_team().await?.is_some() {
             return Ok(false);
         }
         let (team, owner) = home().map_err(broken)?;

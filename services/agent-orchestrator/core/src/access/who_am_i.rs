@@ -30,7 +30,7 @@ impl Access {
             Ok(id) => self.store.token(&team, &id).await?,
             Err(_) => None,
         };
-        let home_team = self.store.home_team().await?.as_ref() == Some(&team);
+        let home_team = self.home_team().await?.as_ref() == Some(&team);
         Ok(WhoAmI {
             team,
             user,
