@@ -27,9 +27,11 @@
 //! Not here: tables, queries, domain errors. Those belong to the service that owns the database.
 #![warn(missing_docs)]
 
+mod batch;
 mod error;
 mod sqlite;
 
+pub use batch::Batch;
 pub use error::{StoreError, constraint_name, result_code};
 pub use futures::future::BoxFuture;
 pub use sqlite::{Checkpoint, OnConnect, Reader, Sqlite, SqliteOptions};

@@ -4,6 +4,7 @@ mod connector;
 mod group;
 mod maintain;
 mod open;
+mod operation;
 mod readers;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,6 @@
 //! Memory in SQLite: one database for all teams, `memory.db`. Not a rule here: a write loads, lets the core decide and
 //! keeps what it decided, in one transaction.
 
-mod batch;
 mod known;
 mod personal;
 mod proposals;
@@ -115,8 +114,9 @@ fn damaged(what: &str, value: &str) -> Failure {
 impl MemoryStore for SqliteMemoryStore {
     async fn write(&self, frame: Frame, decide: Decide) -> Result<String, Error> {
         let shared = Arc::clone(&self.shared);
-        let answer = self.sqlite.write(move |connection| {
-            Box::pin(async move { write::transact(connection, &shared, frame, decide).await })
+        let ask = write::ask(&frame);
+        let answer = self.sqlite.write_in_two(ask, move |connection, rows| {
+            Box::pin(async move { write::transact(connection, rows, &shared, frame, decide).await })
         });
         Ok(answer.await?)
     }

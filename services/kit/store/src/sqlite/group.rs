@@ -4,14 +4,18 @@
 //! no more. Nobody is told anything before the commit: an operation that failed may have failed because of what one before
 //! it did, and if that is lost the failure was about nothing. When the first one fails there is nothing to share, and the
 //! transaction ends with it.
+//!
+//! What begins an operation is sent with what it asks first, and what ends it with what it keeps last: a piece that is sent
+//! costs two changes of thread, which together are dearer than the statements in it.
 
 use std::time::Duration;
 
 use sqlx::sqlite::SqliteConnection;
 use tokio::time::Instant;
 
-use super::write::{Outcome, Writer};
-use crate::StoreError;
+use super::operation::{Operation, Outcome};
+use super::write::Writer;
+use crate::{Batch, StoreError};
 
 /// Most operations of one transaction.
 const MOST: usize = 64;
@@ -21,6 +25,9 @@ const LONGEST: Duration = Duration::from_millis(5);
 /// A test says itself what comes together.
 #[cfg(test)]
 const LONGEST: Duration = Duration::from_hours(1);
+
+/// Undone, a savepoint is still there.
+const UNDO_MEMBER: [&str; 2] = ["ROLLBACK TO member", "RELEASE member"];
 
 /// What is known about the connection after a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,72 +41,122 @@ pub(super) enum After {
 
 /// Runs and commits what waits, at least one operation unless the line is empty.
 pub(super) async fn run(connection: &mut SqliteConnection, writer: &Writer) -> After {
-    let Some(first) = writer.next() else {
+    let Some(mut first) = writer.next() else {
         return After::Sound;
     };
     let begun = Instant::now();
-    if let Err(error) = statement(connection, "BEGIN IMMEDIATE").await {
-        first.refuse(error);
-        return After::Unsure;
-    }
-    let outcome = first.run(connection).await;
+    let asked = first.ask().after("BEGIN IMMEDIATE").rows(connection).await;
+    let rows = match asked {
+        Ok(rows) => rows,
+        Err(error) => {
+            first.refuse(error);
+            return After::Unsure;
+        }
+    };
+    let mut outcome = first.run(connection, rows).await;
     if !outcome.is_success() {
-        let ended = statement(connection, "ROLLBACK").await;
-        outcome.tell(None);
-        return if ended.is_ok() { After::Sound } else { After::Unsure };
+        return alone(connection, outcome).await;
+    }
+    let mut last = is_last(writer, 1, begun);
+    let mut kept = outcome.keep();
+    if last {
+        kept.statement("COMMIT");
+    }
+    if let Err(error) = kept.run(connection).await {
+        outcome.fail(error);
+        return alone(connection, outcome).await;
     }
     let mut outcomes = vec![outcome];
-    while outcomes.len() < MOST && begun.elapsed() < LONGEST {
-        let Some(next) = writer.next() else { break };
-        if let Err(error) = statement(connection, "SAVEPOINT member").await {
-            next.refuse(error.for_another());
-            lose(outcomes, error.for_another());
-            return After::Unsure;
-        }
-        let outcome = next.run(connection).await;
-        let ended = if outcome.is_success() {
-            statement(connection, "RELEASE member").await
-        } else {
-            // Undone, it is still there.
-            match statement(connection, "ROLLBACK TO member").await {
-                Ok(()) => statement(connection, "RELEASE member").await,
-                failed => failed,
-            }
+    while !last {
+        let Some(next) = writer.next() else {
+            // Whoever waited has left.
+            let committed = statement(connection, "COMMIT").await;
+            return end(outcomes, committed);
         };
-        if let Err(error) = ended {
-            // What ended the transaction is what this one failed with; to all others it is somebody else's failure.
-            let succeeded = outcome.is_success();
-            outcome.tell(succeeded.then(|| error.for_another()));
-            lose(outcomes, error.for_another());
-            return After::Unsure;
-        }
-        outcomes.push(outcome);
+        last = match member(connection, writer, next, &mut outcomes, begun).await {
+            Ok(last) => last,
+            Err(error) => return end(outcomes, Err(error)),
+        };
     }
-    match statement(connection, "COMMIT").await {
-        Ok(()) => {
-            for outcome in outcomes {
-                outcome.tell(None);
-            }
-            After::Sound
-        }
+    end(outcomes, Ok(()))
+}
+
+/// One that failed without another before it: the transaction ends with it.
+async fn alone(connection: &mut SqliteConnection, outcome: Box<dyn Outcome>) -> After {
+    let ended = statement(connection, "ROLLBACK").await;
+    outcome.tell(None);
+    if ended.is_ok() { After::Sound } else { After::Unsure }
+}
+
+/// Runs one more in a savepoint of its own. Gives whether the transaction was committed with it; an error loses all before it.
+async fn member(
+    connection: &mut SqliteConnection,
+    writer: &Writer,
+    mut operation: Box<dyn Operation>,
+    outcomes: &mut Vec<Box<dyn Outcome>>,
+    begun: Instant,
+) -> Result<bool, StoreError> {
+    let asked = operation.ask().after("SAVEPOINT member").rows(connection).await;
+    let rows = match asked {
+        Ok(rows) => rows,
         Err(error) => {
-            lose(outcomes, error);
-            After::Unsure
+            operation.refuse(error.for_another());
+            return Err(error.for_another());
+        }
+    };
+    let mut outcome = operation.run(connection, rows).await;
+    let last = is_last(writer, outcomes.len() + 1, begun);
+    if outcome.is_success() {
+        let mut kept = outcome.keep();
+        kept.statement(if last { "COMMIT" } else { "RELEASE member" });
+        match kept.run(connection).await {
+            Ok(()) => {
+                outcomes.push(outcome);
+                return Ok(last);
+            }
+            Err(error) => outcome.fail(error),
         }
     }
+    let mut undone = Batch::default();
+    for sql in UNDO_MEMBER {
+        undone.statement(sql);
+    }
+    if let Err(error) = undone.run(connection).await {
+        // What ended the transaction is what this one failed with; to all others it is somebody else's failure.
+        outcome.tell(None);
+        return Err(error.for_another());
+    }
+    outcomes.push(outcome);
+    if last {
+        statement(connection, "COMMIT").await?;
+    }
+    Ok(last)
+}
+
+/// Whether nothing is to be added to the transaction.
+fn is_last(writer: &Writer, ran: usize, begun: Instant) -> bool {
+    ran >= MOST || begun.elapsed() >= LONGEST || writer.waiting() == 0
 }
 
 /// Not the driver's own transactions: their statements are parsed each time, and each waits for one more change of threads.
 async fn statement(connection: &mut SqliteConnection, sql: &'static str) -> Result<(), StoreError> {
-    sqlx::query(sql).execute(connection).await?;
-    Ok(())
+    let mut batch = Batch::default();
+    batch.statement(sql);
+    batch.run(connection).await
 }
 
-/// Tells all that nothing was kept, the first one with the error itself.
-fn lose(outcomes: Vec<Box<dyn Outcome>>, error: StoreError) {
+/// Tells all what came of them, or that nothing was kept, the first one with the error itself.
+fn end(outcomes: Vec<Box<dyn Outcome>>, committed: Result<(), StoreError>) -> After {
+    let Err(error) = committed else {
+        for outcome in outcomes {
+            outcome.tell(None);
+        }
+        return After::Sound;
+    };
     let further = error.for_another();
     let mut whole = Some(error);
     for outcome in outcomes {
         outcome.tell(Some(whole.take().unwrap_or_else(|| further.for_another())));
     }
+    After::Unsure
 }

@@ -2,6 +2,7 @@
 
 mod group;
 mod hostile;
+mod pieces;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -9,10 +9,10 @@ use steward_base::Timestamp;
 use steward_base::names::{EntryId, TeamId, UserId};
 use steward_memory_core::{Derived, Held, Holding, Owner, Receipt, Revision, StoreName, Support, Target};
 
-use super::batch::Batch;
 use super::proposals::ProposalRow;
 use super::rows::RevisionRow;
 use super::{Failure, damaged};
+use steward_store::Batch;
 
 const REVISIONS: &str = "\
 SELECT r.owner, r.target, e.revision AS present, r.entry, r.revision, r.action, r.content, r.written_at, r.author, r.origin,

@@ -9,9 +9,9 @@ use steward_memory_core::{
     Listed, Owner, Proposal, ProposalId, ProposalQuery, State, StoreName, Target, Visible, Waiting,
 };
 
-use super::batch::Batch;
 use super::rows::user;
 use super::{Failure, damaged};
+use steward_store::Batch;
 
 const PAGE: &str = "\
 SELECT proposal, owner, target, operations, waiting, provenance, created_at, state, decided_by, decided_at, decision_reason,

@@ -1,19 +1,19 @@
-//! One write: fence, first answer, load, decide, keep. All inside the transaction that the caller began, in two pieces: one
-//! that asks for all that the decision needs, one that keeps all that it says.
+//! One write: fence, first answer, load, decide, keep. All in one transaction and in two pieces: one that asks for all that the
+//! decision needs, which begins it, and one that keeps all that it says, which commits it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
 use sqlx::FromRow;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use steward_base::names::{SessionId, UserId};
 use steward_base::{JobRef, Timestamp};
 use steward_memory_core::{
     Basis, Book, Decide, Decision, Error, Frame, Loaded, Rejection, RequestKey, Revision, StoreName,
 };
+use steward_store::Batch;
 
-use super::batch::Batch;
 use super::known::KnownBooks;
 use super::{Failure, damaged, proposals, read};
 
@@ -56,13 +56,16 @@ pub(super) struct Shared {
     swept: AtomicI64,
 }
 
+/// Goes on from the answer to [`ask`]; gives the answer and what is still to be written.
 pub(super) async fn transact(
     connection: &mut SqliteConnection,
+    rows: Vec<SqliteRow>,
     shared: &Shared,
     frame: Frame,
     decide: Decide,
-) -> Result<String, Failure> {
-    let state = ask(connection, &frame).await?;
+) -> Result<(String, Batch), Failure> {
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+    let state = State::from_row(row)?;
     let mut batch = Batch::default();
     if let Some(job) = &frame.job {
         see_fence(&mut batch, &frame, job, state.fence)?;
@@ -75,9 +78,7 @@ pub(super) async fn transact(
                 request_id: request.id.clone(),
             }));
         }
-        let answer = answer.clone();
-        batch.run(connection).await?;
-        return Ok(answer);
+        return Ok((answer.clone(), batch));
     }
     let loaded = load(connection, shared, &frame, state).await?;
     let decision = decide(&loaded).map_err(Failure::Rule)?;
@@ -86,29 +87,29 @@ pub(super) async fn transact(
         remember(&mut batch, &frame, request, &decision.answer);
     }
     sweep(&mut batch, shared, &frame);
-    batch.run(connection).await?;
     // A report on checks changes no revision, by which a lost commit would show.
     if decision.checked.is_empty() {
         shared.known.put(&frame.store, after(loaded.book, &decision));
     }
-    Ok(decision.answer)
+    Ok((decision.answer, batch))
 }
 
-async fn ask(connection: &mut SqliteConnection, frame: &Frame) -> Result<State, Failure> {
+/// Asks for all that a decision needs.
+pub(super) fn ask(frame: &Frame) -> Batch {
     let store = &frame.store;
     let request = frame.request.as_ref();
-    let state = sqlx::query_as(STATE)
-        .bind(store.team.as_str())
-        .bind(store.owner.key())
-        .bind(store.target.as_str())
-        .bind(frame.at.as_micros())
-        .bind(frame.job.as_ref().map(|job| job.id.as_str()))
-        .bind(request.map(|request| request.scope.as_str()))
-        .bind(request.map(|request| request.id.as_str()))
-        .bind(frame.fingerprint.as_deref())
-        .fetch_one(connection)
-        .await?;
-    Ok(state)
+    let mut batch = Batch::default();
+    batch
+        .statement(STATE)
+        .with(store.team.as_str())
+        .with(store.owner.key())
+        .with(store.target.as_str())
+        .with(frame.at.as_micros())
+        .with(frame.job.as_ref().map(|job| job.id.as_str()))
+        .with(request.map(|request| request.scope.as_str()))
+        .with(request.map(|request| request.id.as_str()))
+        .with(frame.fingerprint.as_deref());
+    batch
 }
 
 /// Refuses a fence lower than the highest seen of the job, and remembers a higher one.

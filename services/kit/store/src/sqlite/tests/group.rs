@@ -12,16 +12,16 @@ const PATH: &str = "STEWARD_TEST_DYING_PROCESS";
 const DYING: &str = "sqlite::tests::group::a_process_that_dies";
 
 /// The writer of a rig, busy with an operation until it is let go.
-struct Busy {
-    go_on: Arc<Notify>,
-    first: JoinHandle<Result<(), StoreError>>,
+pub(super) struct Busy {
+    pub(super) go_on: Arc<Notify>,
+    pub(super) first: JoinHandle<Result<(), StoreError>>,
 }
 
 /// What runs in the first operation.
-type Inside = for<'c> fn(&'c mut SqliteConnection) -> BoxFuture<'c, Result<(), StoreError>>;
+pub(super) type Inside = for<'c> fn(&'c mut SqliteConnection) -> BoxFuture<'c, Result<(), StoreError>>;
 
 /// Inserts `first` and waits, with a transaction open.
-async fn busy(sqlite: &Sqlite, inside: Inside) -> Busy {
+pub(super) async fn busy(sqlite: &Sqlite, inside: Inside) -> Busy {
     let (started, has_started) = oneshot::channel();
     let go_on = Arc::new(Notify::new());
     let gate = Arc::clone(&go_on);
@@ -44,23 +44,23 @@ async fn busy(sqlite: &Sqlite, inside: Inside) -> Busy {
     Busy { go_on, first }
 }
 
-fn nothing(_: &mut SqliteConnection) -> BoxFuture<'_, Result<(), StoreError>> {
+pub(super) fn nothing(_: &mut SqliteConnection) -> BoxFuture<'_, Result<(), StoreError>> {
     async { Ok(()) }.boxed()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a caller that the test waits for, or drops")]
-fn caller<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+pub(super) fn caller<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     tokio::spawn(work)
 }
 
 /// Waits until `count` operations stand in the line.
-async fn waiting(sqlite: &Sqlite, count: usize) {
+pub(super) async fn waiting(sqlite: &Sqlite, count: usize) {
     while sqlite.inner.writer.waiting() < count {
         tokio::task::yield_now().await;
     }
 }
 
-fn in_background(sqlite: &Sqlite, id: &'static str) -> JoinHandle<Result<(), StoreError>> {
+pub(super) fn in_background(sqlite: &Sqlite, id: &'static str) -> JoinHandle<Result<(), StoreError>> {
     let sqlite = sqlite.clone();
     caller(async move { add(&sqlite, id).await })
 }
