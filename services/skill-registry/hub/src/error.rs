@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steward_base::{ErrorKind, Fault};
+use steward_base::{ErrorKind, Fault, FieldViolation, FieldViolations, Role};
 use steward_skill_scanner::Verdict;
 
 use crate::quarantine::State;
@@ -16,6 +16,12 @@ pub enum Error {
     NoSource {
         /// The reference or source's name.
         reference: String,
+    },
+    /// The source that a skill came from is switched off; no other one is asked for it.
+    #[error("{name} is switched off")]
+    SourceOff {
+        /// The source.
+        name: String,
     },
     /// A source failed.
     #[error("{name} did not deliver")]
@@ -83,6 +89,46 @@ pub enum Error {
         /// The files that differ.
         files: Vec<String>,
     },
+    /// The library's own rules refuse the skill.
+    #[error("{}", .0.message)]
+    Library(Refusal),
+    /// Someone else was quicker.
+    #[error("it was changed meanwhile")]
+    ChangedMeanwhile {
+        /// What is no longer so.
+        problem: String,
+    },
+    /// The quarantine is full.
+    #[error("{open} items wait in quarantine, and {limit} may; reject or install some first")]
+    QuarantineFull {
+        /// Items that wait.
+        open: usize,
+        /// How many may.
+        limit: usize,
+    },
+    /// The request id was used for another reference.
+    #[error("the request id was used for {reference:?}")]
+    RequestIdReused {
+        /// What it was used for.
+        reference: String,
+    },
+    /// The person's role may not do this.
+    #[error("a {} may not do this, a {} may", role_name(*role), role_name(*required))]
+    RoleRequired {
+        /// The role.
+        role: Role,
+        /// The lowest that may.
+        required: Role,
+    },
+    /// No entry of the log has this number.
+    #[error("the log has no entry {sequence}")]
+    NoEntry {
+        /// The number.
+        sequence: u64,
+    },
+    /// Fields of the request are wrong.
+    #[error("{0}")]
+    Invalid(FieldViolations),
     /// The store failed.
     #[error("the hub's store does not answer")]
     Store {
@@ -99,28 +145,96 @@ pub enum Error {
     },
 }
 
-/// A failure of a store, in its own words.
+/// Why a store did nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
-pub struct StoreError {
-    /// What went wrong.
-    pub problem: String,
-    /// Whether someone else changed it first.
-    pub conflict: bool,
+pub enum StoreError {
+    /// It does not answer, or cannot.
+    #[error("{problem}")]
+    Failed {
+        /// In its own words.
+        problem: String,
+    },
+    /// Someone else was quicker: what the change rests on is no longer so.
+    #[error("{problem}")]
+    Conflict {
+        /// What is no longer so.
+        problem: String,
+    },
+    /// The library's own rules refuse the change.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+}
+
+impl StoreError {
+    /// A failure in the store's own words.
+    pub fn failed(problem: impl Into<String>) -> Self {
+        Self::Failed {
+            problem: problem.into(),
+        }
+    }
+
+    /// Someone else was quicker.
+    pub fn conflict(problem: impl Into<String>) -> Self {
+        Self::Conflict {
+            problem: problem.into(),
+        }
+    }
+}
+
+/// An error of the library as data: the hub passes it on and does not judge it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its kind.
+    pub kind: ErrorKind,
+    /// Its reason, in the library's domain.
+    pub reason: &'static str,
+    /// Its message.
+    pub message: String,
+    /// Its facts.
+    pub metadata: Vec<(&'static str, String)>,
+    /// Wrong fields, if the content is not valid.
+    pub violations: Vec<FieldViolation>,
+}
+
+impl Default for Refusal {
+    fn default() -> Self {
+        Self {
+            kind: ErrorKind::Internal,
+            reason: "",
+            message: String::new(),
+            metadata: Vec::new(),
+            violations: Vec::new(),
+        }
+    }
+}
+
+const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Viewer => "viewer",
+        Role::Member => "member",
+        Role::Maintainer => "maintainer",
+        Role::Admin => "admin",
+    }
 }
 
 impl Fault for Error {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoSource { .. } | Self::NoReason => ErrorKind::InvalidInput,
-            Self::NoItem { .. } | Self::NotInstalled { .. } => ErrorKind::NotFound,
-            Self::WrongState { .. }
+            Self::NoSource { .. } | Self::NoReason | Self::RequestIdReused { .. } | Self::Invalid(_) => {
+                ErrorKind::InvalidInput
+            }
+            Self::NoItem { .. } | Self::NotInstalled { .. } | Self::NoEntry { .. } => ErrorKind::NotFound,
+            Self::Library(refusal) => refusal.kind,
+            Self::ChangedMeanwhile { .. } => ErrorKind::Conflict,
+            Self::QuarantineFull { .. } => ErrorKind::Exhausted,
+            Self::RoleRequired { .. } => ErrorKind::Forbidden,
+            Self::SourceOff { .. }
+            | Self::WrongState { .. }
             | Self::Structure { .. }
             | Self::Blocked { .. }
             | Self::ApprovalVoid { .. }
             | Self::Drifted { .. } => ErrorKind::Precondition,
             Self::NameTaken { .. } => ErrorKind::AlreadyExists,
-            Self::Store { source } if source.conflict => ErrorKind::Conflict,
             Self::Store { .. } => ErrorKind::Unavailable,
             Self::Scanner { .. } => ErrorKind::Internal,
             Self::Source { source, .. } => match source {
@@ -139,6 +253,7 @@ impl Fault for Error {
     fn reason(&self) -> &'static str {
         match self {
             Self::NoSource { .. } => "HUB_NO_SOURCE",
+            Self::SourceOff { .. } => "HUB_SOURCE_OFF",
             Self::NoReason => "HUB_FORCE_WITHOUT_REASON",
             Self::NoItem { .. } => "HUB_ITEM_NOT_FOUND",
             Self::NotInstalled { .. } => "HUB_SKILL_NOT_INSTALLED",
@@ -148,6 +263,13 @@ impl Fault for Error {
             Self::ApprovalVoid { .. } => "HUB_APPROVAL_VOID",
             Self::NameTaken { .. } => "HUB_NAME_TAKEN",
             Self::Drifted { .. } => "HUB_LOCAL_CHANGES",
+            Self::Library(refusal) => refusal.reason,
+            Self::ChangedMeanwhile { .. } => "HUB_CHANGED_MEANWHILE",
+            Self::QuarantineFull { .. } => "HUB_QUARANTINE_FULL",
+            Self::RequestIdReused { .. } => "HUB_REQUEST_ID_REUSED",
+            Self::RoleRequired { .. } => "HUB_ROLE_REQUIRED",
+            Self::NoEntry { .. } => "HUB_ENTRY_NOT_FOUND",
+            Self::Invalid(violations) => violations.reason(),
             Self::Store { .. } => "HUB_STORE_UNAVAILABLE",
             Self::Scanner { .. } => "HUB_SCANNER_UNUSABLE",
             Self::Source { source, .. } => match source {
@@ -166,6 +288,7 @@ impl Fault for Error {
     fn metadata(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::NoSource { reference } => vec![("reference", reference.clone())],
+            Self::SourceOff { name } => vec![("source", name.clone())],
             Self::Source { name, source } => vec![("source", name.clone()), ("problem", source.to_string())],
             Self::NoItem { id } => vec![("item", id.clone())],
             Self::NotInstalled { name } => vec![("name", name.clone())],
@@ -175,7 +298,26 @@ impl Fault for Error {
             Self::ApprovalVoid { what } => vec![("what", (*what).to_owned())],
             Self::NameTaken { name, holder } => vec![("name", name.clone()), ("holder", holder.clone())],
             Self::Drifted { name, files } => vec![("name", name.clone()), ("files", files.join(", "))],
-            Self::NoReason | Self::Store { .. } | Self::Scanner { .. } => Vec::new(),
+            Self::Library(refusal) => refusal.metadata.clone(),
+            Self::ChangedMeanwhile { problem } => vec![("problem", problem.clone())],
+            Self::QuarantineFull { open, limit } => vec![("open", open.to_string()), ("limit", limit.to_string())],
+            Self::RequestIdReused { reference } => vec![("reference", reference.clone())],
+            Self::RoleRequired { role, required } => {
+                vec![
+                    ("role", role_name(*role).to_owned()),
+                    ("required", role_name(*required).to_owned()),
+                ]
+            }
+            Self::NoEntry { sequence } => vec![("sequence", sequence.to_string())],
+            Self::NoReason | Self::Invalid(_) | Self::Store { .. } | Self::Scanner { .. } => Vec::new(),
+        }
+    }
+
+    fn violations(&self) -> &[FieldViolation] {
+        match self {
+            Self::Library(refusal) => &refusal.violations,
+            Self::Invalid(violations) => violations.violations(),
+            _ => &[],
         }
     }
 
@@ -192,6 +334,16 @@ impl Fault for Error {
 
 impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
-        Self::Store { source }
+        match source {
+            StoreError::Refused(refusal) => Self::Library(refusal),
+            StoreError::Conflict { problem } => Self::ChangedMeanwhile { problem },
+            StoreError::Failed { .. } => Self::Store { source },
+        }
+    }
+}
+
+impl From<FieldViolations> for Error {
+    fn from(violations: FieldViolations) -> Self {
+        Self::Invalid(violations)
     }
 }

@@ -1,21 +1,34 @@
-//! The operations of the hub. There is one way in: install, update and restore all go through [`Hub::bring`], and what
+//! The operations of the hub. There is one way in: install, update and restore all go through [`Hub::fetch`], and what
 //! it leaves approved goes through [`Hub::install`], which scans once more and installs the very bytes it scanned.
+
+mod installed;
+mod trail;
+mod update;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steward_base::{Clock, IdGen, Timestamp};
+use steward_base::hash::sha256_parts;
+use steward_base::{Clock, IdGen, Role};
 use steward_skill_scanner::structure::Limits;
 use steward_skill_scanner::{Options, Report, Scanner, Suppression, Tree, change, structure, suppress};
 
-use crate::audit::{self, Action, Event};
-use crate::error::Error;
+use crate::audit::{Action, Event};
+use crate::error::{Error, StoreError};
 use crate::lock::Drift;
+use crate::policy::MAY_FORCE;
 use crate::quarantine::{Arrival, Item, State, told};
 use crate::search::{Results, search};
 use crate::source::{Resolved, Source, SourceError};
-use crate::store::{Holder, HubStore, Installed};
+use crate::store::{Holder, HubStore, Install, Installed, Local, Placed};
+
+pub use installed::Rescanned;
+pub use trail::Proof;
+pub use update::{Plan, Preview};
+
+/// How often a change is decided anew when someone else was quicker.
+const TRIES: usize = 3;
 
 /// What the hub is made of.
 #[derive(Debug, Clone)]
@@ -34,6 +47,8 @@ pub struct Parts {
     pub limits: Limits,
     /// How long each source may take to answer a search.
     pub search_deadline: Duration,
+    /// How many items of a team may wait in quarantine.
+    pub open_items: usize,
 }
 
 /// The hub of one registry, for all teams.
@@ -49,48 +64,64 @@ pub struct Actor<'a> {
     pub team: &'a str,
     /// The user's resource name.
     pub user: &'a str,
+    /// The person's role.
+    pub role: Role,
 }
 
-/// What an update would do to one installed skill.
+/// How far a fetch has come, for those who wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
-    /// The source has nothing newer.
-    Current,
-    /// A newer revision is there.
-    Available {
+pub enum Stage {
+    /// The source is asked which revision it has.
+    Resolving {
+        /// The source.
+        source: String,
+    },
+    /// The revision is known and is fetched.
+    Fetching {
         /// The revision.
         revision: String,
     },
-    /// A newer revision is there and too young to be taken without a person's word.
-    Cooling {
-        /// The revision.
-        revision: String,
-        /// When it is old enough.
-        until: Timestamp,
+    /// The bytes are here and are read.
+    Scanning {
+        /// Files.
+        files: usize,
+        /// Bytes of all files.
+        bytes: u64,
     },
-    /// The skill was changed here; an update would lose that.
-    LocalChanges {
-        /// How.
-        drift: Drift,
-    },
-    /// The source no longer has it; the copy here stays.
-    GoneUpstream,
-    /// The source is switched off or does not answer; nothing is changed and no other source is asked.
-    SourceUnavailable {
-        /// Why.
-        problem: String,
-    },
-    /// It belongs to someone else at its source now.
-    OwnerChanged {
-        /// The revision.
-        revision: String,
-    },
+}
+
+/// Who hears of it.
+pub type Progress<'a> = &'a (dyn Fn(Stage) + Send + Sync);
+
+/// Nobody hears of it.
+pub fn quietly(_: Stage) {}
+
+/// What an install may do besides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Sets a skill of the same name aside that did not come from this source; it can be restored.
+    pub replace: bool,
+    /// What happens to changes that were made here.
+    pub local: Local,
+}
+
+impl Choice {
+    /// Takes the name, and gives up what was changed here.
+    pub const REPLACE: Self = Self {
+        replace: true,
+        local: Local::GiveUp,
+    };
 }
 
 impl Hub {
     /// A hub.
     pub fn new(parts: Parts) -> Self {
         Self { parts }
+    }
+
+    /// Names of the enabled sources in the order of their priority.
+    pub fn source_names(&self) -> Vec<&'static str> {
+        self.parts.sources.iter().map(|source| source.name()).collect()
     }
 
     /// Searches all enabled sources.
@@ -117,16 +148,82 @@ impl Hub {
             })
     }
 
-    /// Fetches and scans without installing: the item stays in quarantine (`H-2`). Everything that enters goes this way.
+    /// Fetches and scans without installing: the item stays in quarantine (`H-2`).
     pub async fn bring(&self, actor: Actor<'_>, reference: &str) -> Result<Item, Error> {
-        let (source, reference) = self.source_of(reference)?;
+        self.fetch(actor, reference, "", &quietly).await
+    }
+
+    /// The same, telling how far it is. Everything that enters goes this way. A request id that is not empty makes a
+    /// retry find the item that the first try made.
+    pub async fn fetch(
+        &self,
+        actor: Actor<'_>,
+        reference: &str,
+        request_id: &str,
+        progress: Progress<'_>,
+    ) -> Result<Item, Error> {
+        let id = self.id_for(actor, request_id);
+        if let Some(item) = self.parts.store.item(actor.team, &id).await? {
+            return if item.asked_for == reference {
+                Ok(item)
+            } else {
+                Err(Error::RequestIdReused {
+                    reference: item.asked_for,
+                })
+            };
+        }
+        self.check_room(actor.team).await?;
+        let (source, bare) = self.source_of(reference)?;
+        let (resolved, tree) = self.take(actor, source, bare, progress).await?;
+        self.admit(actor, id, reference, resolved, tree).await
+    }
+
+    fn id_for(&self, actor: Actor<'_>, request_id: &str) -> String {
+        if request_id.is_empty() {
+            return self.parts.ids.new_id();
+        }
+        let parts = [actor.team.as_bytes(), actor.user.as_bytes(), request_id.as_bytes()];
+        let mut id = sha256_parts(parts);
+        id.truncate(32);
+        id
+    }
+
+    async fn check_room(&self, team: &str) -> Result<(), Error> {
+        let (open, limit) = (self.parts.store.open_items(team).await?, self.parts.open_items);
+        if open < limit {
+            Ok(())
+        } else {
+            Err(Error::QuarantineFull { open, limit })
+        }
+    }
+
+    /// Resolves and fetches; a refusal is on record.
+    async fn take(
+        &self,
+        actor: Actor<'_>,
+        source: &Arc<dyn Source>,
+        reference: &str,
+        progress: Progress<'_>,
+    ) -> Result<(Resolved, Tree), Error> {
         let failed = |source_error| Error::Source {
             name: source.name().to_owned(),
             source: source_error,
         };
+        progress(Stage::Resolving {
+            source: source.name().to_owned(),
+        });
         let resolved = source.resolve(reference).await.map_err(failed)?;
+        progress(Stage::Fetching {
+            revision: resolved.revision.clone(),
+        });
         match source.fetch(&resolved).await {
-            Ok(tree) => self.admit(actor, resolved, tree).await,
+            Ok(tree) => {
+                progress(Stage::Scanning {
+                    files: tree.len(),
+                    bytes: tree.bytes(),
+                });
+                Ok((resolved, tree))
+            }
             Err(error) => {
                 self.record_refusal(actor, &resolved, &error).await?;
                 Err(failed(error))
@@ -145,36 +242,57 @@ impl Hub {
     }
 
     /// Structure, scan and policy for bytes that are here.
-    async fn admit(&self, actor: Actor<'_>, mut resolved: Resolved, tree: Tree) -> Result<Item, Error> {
+    async fn admit(
+        &self,
+        actor: Actor<'_>,
+        id: String,
+        asked_for: &str,
+        resolved: Resolved,
+        tree: Tree,
+    ) -> Result<Item, Error> {
         let now = self.parts.clock.now();
-        if let Some(name) = name_in(&tree) {
-            resolved.name = name;
-        }
-        let installed = self.parts.store.installed(actor.team, &resolved.name).await?;
-        let problems = structure::check(&tree, Some(&resolved.name), &self.parts.limits);
-        let report = if problems.is_empty() {
-            Some(self.scan(actor.team, &tree, &resolved.name).await?)
-        } else {
-            None
-        };
-        let brought = match (&report, &installed) {
-            (Some(report), Some(installed)) => Some(change(&installed.report, report)),
-            _ => None,
-        };
+        let judged = self.judge(actor.team, resolved, &tree).await?;
+        let digest = tree.digest();
         let arrival = Arrival {
-            id: self.parts.ids.new_id(),
-            resolved,
+            id,
+            asked_for: asked_for.to_owned(),
+            resolved: judged.resolved,
             tree,
             requested_by: actor.user.to_owned(),
             at: now,
         };
-        let lock = installed.as_ref().map(|installed| &installed.lock);
-        let item = Item::admit(arrival, problems, report, brought, lock);
+        let lock = judged.installed.as_ref().map(|installed| &installed.lock);
+        let item = Item::admit(arrival, judged.problems, judged.report, judged.change, lock);
         self.parts
             .store
-            .put_item(actor.team, &item, now, arrival_events(actor, &item))
+            .put_item(actor.team, &item, None, now, arrival_events(actor, &item, digest))
             .await?;
         Ok(item)
+    }
+
+    /// What structure check and scan say of a tree, against what is installed under its name.
+    async fn judge(&self, team: &str, mut resolved: Resolved, tree: &Tree) -> Result<Judged, Error> {
+        if let Some(name) = name_in(tree) {
+            resolved.name = name;
+        }
+        let installed = self.parts.store.installed(team, &resolved.name).await?;
+        let problems = structure::check(tree, Some(&resolved.name), &self.parts.limits);
+        let report = if problems.is_empty() {
+            Some(self.scan(team, tree, &resolved.name).await?)
+        } else {
+            None
+        };
+        let change = match (&report, &installed) {
+            (Some(report), Some(installed)) => Some(change(&installed.report, report)),
+            _ => None,
+        };
+        Ok(Judged {
+            resolved,
+            installed,
+            problems,
+            report,
+            change,
+        })
     }
 
     async fn scan(&self, team: &str, tree: &Tree, name: &str) -> Result<Report, Error> {
@@ -188,64 +306,79 @@ impl Hub {
         let report = tokio::task::spawn_blocking(move || scanner.scan(&tree, &options)).await;
         match report {
             Ok(report) => Ok(suppress(report, &suppressions)),
-            Err(error) => Err(Error::Store {
-                source: crate::error::StoreError {
-                    problem: format!("the scan broke off: {error}"),
-                    conflict: false,
-                },
-            }),
+            Err(error) => Err(StoreError::failed(format!("the scan broke off: {error}")).into()),
         }
     }
 
-    /// Installs what is approved. `replace` permits to take the name of a skill that did not come from the hub, or one
-    /// that was changed here: the old content stays in the library's history.
-    pub async fn install(&self, actor: Actor<'_>, id: &str, replace: bool) -> Result<Installed, Error> {
+    /// Installs what is approved. One that is installed already stays so.
+    pub async fn install(&self, actor: Actor<'_>, id: &str, choice: Choice) -> Result<Outcome, Error> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            match self.try_install(actor, id, choice).await {
+                Err(error @ Error::ChangedMeanwhile { .. }) => last = Some(error),
+                decided => return decided,
+            }
+        }
+        Err(last.unwrap_or(Error::ChangedMeanwhile {
+            problem: "it does not come to rest".to_owned(),
+        }))
+    }
+
+    async fn try_install(&self, actor: Actor<'_>, id: &str, choice: Choice) -> Result<Outcome, Error> {
         let mut item = self.item(actor.team, id).await?;
         let name = item.resolved.name.clone();
         let before = self.parts.store.installed(actor.team, &name).await?;
-        if !replace {
-            self.check_name(actor.team, &item, before.as_ref()).await?;
+        if let Some(installed) = before.as_ref().filter(|installed| installed.lock.item == item.id) {
+            return Ok(Outcome {
+                installed: installed.clone(),
+                placed: Placed::default(),
+            });
         }
+        self.check_name(actor, &item, before.as_ref(), choice).await?;
         let report = self.scan(actor.team, &item.tree, &name).await?;
-        let lock = item.lock(&report, actor.user, self.parts.clock.now())?;
-        item.state = State::Installed;
-        let action = if before.is_some() {
-            Action::Update
-        } else {
-            Action::Install
-        };
-        let mut facts = facts(&item.resolved);
-        facts.insert("digest".to_owned(), lock.digest.clone());
-        facts.insert("item".to_owned(), item.id.clone());
-        if let Some(reason) = &lock.forced {
-            facts.insert("forced".to_owned(), reason.clone());
-        }
-        let installed = Installed { lock, report };
-        let events = vec![event(action, &name, actor, facts)];
         let now = self.parts.clock.now();
-        self.parts
-            .store
-            .install(actor.team, &item, &installed, now, events)
-            .await?;
-        Ok(installed)
+        let lock = item.lock(&report, actor.user, now)?;
+        item.state = State::Installed;
+        let installed = Installed { lock, report };
+        let install = Install {
+            actor,
+            item: &item,
+            installed: &installed,
+            before: before.as_ref().map(|installed| &installed.lock),
+            replace: choice.replace,
+            local: choice.local,
+            at: now,
+        };
+        let events = vec![install_event(&install)];
+        let placed = self.parts.store.install(install, events).await?;
+        Ok(Outcome { installed, placed })
     }
 
-    async fn check_name(&self, team: &str, item: &Item, before: Option<&Installed>) -> Result<(), Error> {
+    async fn check_name(
+        &self,
+        actor: Actor<'_>,
+        item: &Item,
+        before: Option<&Installed>,
+        choice: Choice,
+    ) -> Result<(), Error> {
         let name = item.resolved.name.clone();
-        match self.parts.store.holder(team, &name).await? {
-            Holder::Free => Ok(()),
-            Holder::Other(holder) => Err(Error::NameTaken { name, holder }),
+        match self.parts.store.holder(actor, &name).await? {
+            Holder::Other(holder) if !choice.replace => Err(Error::NameTaken { name, holder }),
+            Holder::Free | Holder::Other(_) => Ok(()),
             Holder::Hub => {
                 let Some(before) = before else { return Ok(()) };
                 let same =
                     (&before.lock.source, &before.lock.reference) == (&item.resolved.source, &item.resolved.reference);
-                if !same {
+                if !same && !choice.replace {
                     return Err(Error::NameTaken {
                         name,
                         holder: format!("{}:{}", before.lock.source, before.lock.reference),
                     });
                 }
-                match self.parts.store.library(team, &name).await? {
+                if choice.local != Local::Keep {
+                    return Ok(());
+                }
+                match self.parts.store.library(actor.team, &name).await? {
                     Some(tree) if !before.lock.verify(&tree).is_none() => Err(Error::Drifted {
                         name,
                         files: differing(before.lock.verify(&tree)),
@@ -256,48 +389,65 @@ impl Hub {
         }
     }
 
-    /// One item of the team's quarantine.
+    /// One item of the team's quarantine, with its bytes as long as they are of use.
     pub async fn item(&self, team: &str, id: &str) -> Result<Item, Error> {
         let item = self.parts.store.item(team, id).await?;
         item.ok_or_else(|| Error::NoItem { id: id.to_owned() })
     }
 
-    /// The team's quarantine, oldest first.
-    pub async fn items(&self, team: &str) -> Result<Vec<Item>, Error> {
-        Ok(self.parts.store.items(team).await?)
+    /// At most `limit` items of the team's quarantine without their bytes, oldest first, after the place `after`.
+    pub async fn items(&self, team: &str, after: Option<&str>, limit: usize) -> Result<Vec<Item>, Error> {
+        Ok(self.parts.store.items(team, after, limit).await?)
     }
 
-    /// A maintainer lets an item through.
+    /// Lets an item through that waits, or with force one that is blocked (`H-5`).
     pub async fn release(&self, actor: Actor<'_>, id: &str, reason: &str, force: bool) -> Result<Item, Error> {
+        if force && actor.role < MAY_FORCE {
+            return Err(Error::RoleRequired {
+                role: actor.role,
+                required: MAY_FORCE,
+            });
+        }
         let mut item = self.item(actor.team, id).await?;
+        let before = item.state;
         item.release(actor.user, self.parts.clock.now(), reason, force)?;
-        self.decided(actor, &item, if force { "forced" } else { "released" }, reason)
+        self.decided(actor, &item, before, if force { "forced" } else { "released" }, reason)
             .await?;
         Ok(item)
     }
 
-    /// A maintainer turns an item down.
+    /// Turns an item down; its bytes are dropped.
     pub async fn reject(&self, actor: Actor<'_>, id: &str, reason: &str) -> Result<Item, Error> {
         let mut item = self.item(actor.team, id).await?;
+        let before = item.state;
         item.reject()?;
-        self.decided(actor, &item, "rejected", reason).await?;
+        self.decided(actor, &item, before, "rejected", reason).await?;
+        item.tree = Tree::new();
         Ok(item)
     }
 
-    async fn decided(&self, actor: Actor<'_>, item: &Item, decision: &str, reason: &str) -> Result<(), Error> {
+    async fn decided(
+        &self,
+        actor: Actor<'_>,
+        item: &Item,
+        before: State,
+        decision: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
         let mut facts = facts(&item.resolved);
         facts.insert("decision".to_owned(), decision.to_owned());
         facts.insert("reason".to_owned(), reason.to_owned());
         facts.insert("item".to_owned(), item.id.clone());
         let events = vec![event(Action::Decision, &item.resolved.name, actor, facts)];
+        let now = self.parts.clock.now();
         Ok(self
             .parts
             .store
-            .put_item(actor.team, item, self.parts.clock.now(), events)
+            .put_item(actor.team, item, Some(before), now, events)
             .await?)
     }
 
-    /// A maintainer accepts one finding for its evidence, whatever the file around it.
+    /// Accepts one finding for its evidence, whatever the file around it.
     pub async fn accept(&self, actor: Actor<'_>, fingerprint: &str, reason: &str) -> Result<(), Error> {
         if reason.trim().is_empty() {
             return Err(Error::NoReason);
@@ -315,110 +465,25 @@ impl Hub {
             .suppress(actor.team, suppression, self.parts.clock.now(), event)
             .await?)
     }
+}
 
-    /// How an installed skill differs from its lock; the files of one that is gone are all missing.
-    pub async fn verify(&self, team: &str, name: &str) -> Result<Drift, Error> {
-        let installed = self.installed(team, name).await?;
-        let tree = self.parts.store.library(team, name).await?.unwrap_or_default();
-        Ok(installed.lock.verify(&tree))
-    }
+/// What was installed, and what that did besides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The skill as it is locked now.
+    pub installed: Installed,
+    /// Merges, and what was set aside.
+    pub placed: Placed,
+}
 
-    async fn installed(&self, team: &str, name: &str) -> Result<Installed, Error> {
-        let installed = self.parts.store.installed(team, name).await?;
-        installed.ok_or_else(|| Error::NotInstalled { name: name.to_owned() })
-    }
-
-    /// Everything that the hub installed for the team.
-    pub async fn list(&self, team: &str) -> Result<Vec<Installed>, Error> {
-        Ok(self.parts.store.all_installed(team).await?)
-    }
-
-    /// Removes a skill and its lock, also when its files are gone already.
-    pub async fn uninstall(&self, actor: Actor<'_>, name: &str) -> Result<(), Error> {
-        let installed = self.installed(actor.team, name).await?;
-        let facts = BTreeMap::from([("digest".to_owned(), installed.lock.digest)]);
-        let event = event(Action::Remove, name, actor, facts);
-        Ok(self
-            .parts
-            .store
-            .remove(actor.team, name, self.parts.clock.now(), event)
-            .await?)
-    }
-
-    /// What an update of one skill would do. Only the source that it came from is asked.
-    pub async fn plan(&self, team: &str, name: &str) -> Result<Plan, Error> {
-        let Installed { lock, .. } = self.installed(team, name).await?;
-        if let Some(tree) = self.parts.store.library(team, name).await? {
-            let drift = lock.verify(&tree);
-            if !drift.is_none() {
-                return Ok(Plan::LocalChanges { drift });
-            }
-        }
-        let Some(source) = self.source(&lock.source) else {
-            return Ok(Plan::SourceUnavailable {
-                problem: format!("{} is switched off", lock.source),
-            });
-        };
-        let resolved = match source.resolve(&lock.reference).await {
-            Ok(resolved) => resolved,
-            Err(SourceError::Gone { .. }) => return Ok(Plan::GoneUpstream),
-            Err(error) => {
-                return Ok(Plan::SourceUnavailable {
-                    problem: error.to_string(),
-                });
-            }
-        };
-        if resolved.pins.changed_from(&lock.pins) {
-            return Ok(Plan::OwnerChanged {
-                revision: resolved.revision,
-            });
-        }
-        if resolved.revision == lock.revision {
-            return Ok(Plan::Current);
-        }
-        let until = resolved
-            .published_at
-            .map(|published| published.plus(resolved.trust.cool_down()));
-        Ok(match until {
-            Some(until) if until > self.parts.clock.now() => Plan::Cooling {
-                revision: resolved.revision,
-                until,
-            },
-            _ => Plan::Available {
-                revision: resolved.revision,
-            },
-        })
-    }
-
-    /// Brings the newer revision of an installed skill into quarantine, from its own source.
-    pub async fn update(&self, actor: Actor<'_>, name: &str) -> Result<Item, Error> {
-        let Installed { lock, .. } = self.installed(actor.team, name).await?;
-        if self.source(&lock.source).is_none() {
-            return Err(Error::NoSource { reference: lock.source });
-        }
-        self.bring(actor, &format!("{}:{}", lock.source, lock.reference)).await
-    }
-
-    /// Scans every installed skill with today's rules. Those whose verdict is worse than when they were let in are
-    /// returned; deciding about them is a person's business.
-    pub async fn rescan(&self, team: &str) -> Result<Vec<(String, Report)>, Error> {
-        let mut worse = Vec::new();
-        for Installed { lock, report } in self.parts.store.all_installed(team).await? {
-            let Some(tree) = self.parts.store.library(team, &lock.name).await? else {
-                continue;
-            };
-            let now = self.scan(team, &tree, &lock.name).await?;
-            if now.verdict > report.verdict {
-                worse.push((lock.name, now));
-            }
-        }
-        Ok(worse)
-    }
-
-    /// The team's log, oldest first.
-    pub async fn audit(&self, team: &str) -> Result<Vec<audit::Entry>, Error> {
-        Ok(self.parts.store.audit(team).await?)
-    }
+/// A tree that was looked at.
+#[derive(Debug)]
+struct Judged {
+    resolved: Resolved,
+    installed: Option<Installed>,
+    problems: Vec<structure::Problem>,
+    report: Option<Report>,
+    change: Option<steward_skill_scanner::Change>,
 }
 
 fn differing(drift: Drift) -> Vec<String> {
@@ -459,10 +524,29 @@ fn facts(resolved: &Resolved) -> BTreeMap<String, String> {
     .collect()
 }
 
-fn arrival_events(actor: Actor<'_>, item: &Item) -> Vec<Event> {
+fn install_event(install: &Install<'_>) -> Event {
+    let (item, lock) = (install.item, &install.installed.lock);
+    let action = if install.before.is_some() {
+        Action::Update
+    } else {
+        Action::Install
+    };
+    let mut facts = facts(&item.resolved);
+    facts.insert("digest".to_owned(), lock.digest.clone());
+    facts.insert("item".to_owned(), item.id.clone());
+    if let Some(reason) = &lock.forced {
+        facts.insert("forced".to_owned(), reason.clone());
+    }
+    if let Some(before) = install.before {
+        facts.insert("replaces".to_owned(), before.digest.clone());
+    }
+    event(action, &lock.name, install.actor, facts)
+}
+
+fn arrival_events(actor: Actor<'_>, item: &Item, digest: String) -> Vec<Event> {
     let name = &item.resolved.name;
     let mut fetched = facts(&item.resolved);
-    fetched.insert("digest".to_owned(), item.tree.digest());
+    fetched.insert("digest".to_owned(), digest);
     fetched.insert("item".to_owned(), item.id.clone());
     let mut events = vec![event(Action::Fetch, name, actor, fetched)];
     if let Some(report) = &item.report {

@@ -12,6 +12,8 @@ use crate::source::Pins;
 /// One installed skill, pinned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
+    /// The quarantine item that was installed, which still has its bytes.
+    pub item: String,
     /// The skill's name.
     pub name: String,
     /// The source it came from, for example `github`.

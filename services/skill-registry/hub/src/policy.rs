@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use steward_base::Role;
 use steward_skill_scanner::Verdict;
 
 /// How far the origin of a skill is trusted.
@@ -82,6 +83,9 @@ pub const fn decide(trust: Trust, verdict: Verdict) -> Decision {
 pub const fn force_lifts(trust: Trust, verdict: Verdict) -> bool {
     matches!((trust, verdict), (Trust::Community, Verdict::Caution))
 }
+
+/// The lowest role whose force counts.
+pub const MAY_FORCE: Role = Role::Maintainer;
 
 /// The repositories that a team trusts: exact names, `owner/repository` on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

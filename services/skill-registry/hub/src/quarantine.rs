@@ -41,6 +41,30 @@ impl State {
             Self::Rejected => "rejected",
         }
     }
+
+    /// The state with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [
+            Self::Refused,
+            Self::Blocked,
+            Self::AwaitingApproval,
+            Self::Approved,
+            Self::Installed,
+            Self::Rejected,
+        ]
+        .into_iter()
+        .find(|state| state.as_str() == name)
+    }
+
+    /// Whether someone may still decide about it, or install it.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Blocked | Self::AwaitingApproval | Self::Approved)
+    }
+
+    /// Whether its bytes are of any further use: what can be installed, and what an update is merged over.
+    pub const fn keeps_bytes(self) -> bool {
+        self.is_open() || matches!(self, Self::Installed)
+    }
 }
 
 /// What an approval is for. If one part differs, the approval is void.
@@ -101,6 +125,8 @@ pub struct Approval {
 pub struct Item {
     /// Its id.
     pub id: String,
+    /// The reference as it was asked for.
+    pub asked_for: String,
     /// What was fetched.
     pub resolved: Resolved,
     /// The bytes. What is scanned here is what is installed.
@@ -139,6 +165,7 @@ impl Item {
     ) -> Self {
         let mut item = Self {
             id: arrival.id,
+            asked_for: arrival.asked_for,
             resolved: arrival.resolved,
             tree: arrival.tree,
             state: State::Refused,
@@ -240,6 +267,7 @@ impl Item {
             return Err(Error::ApprovalVoid { what });
         }
         Ok(Lock {
+            item: self.id.clone(),
             name: self.resolved.name.clone(),
             source: self.resolved.source.clone(),
             reference: self.resolved.reference.clone(),
@@ -264,6 +292,11 @@ impl Item {
             verdict: report.verdict,
             trust: self.trust().as_str(),
         }
+    }
+
+    /// Its place among the items of its team: the order in which they came in.
+    pub fn place(&self) -> String {
+        format!("{:020}-{}", self.created_at.as_micros().max(0), self.id)
     }
 
     /// How far its origin is trusted.
@@ -291,6 +324,8 @@ pub(crate) fn told(problems: &[Problem]) -> Vec<String> {
 pub struct Arrival {
     /// The item's id.
     pub id: String,
+    /// The reference as it was asked for.
+    pub asked_for: String,
     /// What was fetched.
     pub resolved: Resolved,
     /// The bytes.

@@ -1,10 +1,11 @@
 use std::sync::Mutex;
 
-use steward_base::RandomIds;
+use steward_base::{RandomIds, Timestamp};
 use steward_skill_scanner::Verdict;
 use steward_testkit::MockClock;
 
 use super::*;
+use crate::audit;
 use crate::error::StoreError;
 use crate::lock::Lock;
 use crate::policy::Trust;
@@ -104,7 +105,8 @@ struct Rig {
 
 const ADA: Actor<'static> = Actor {
     team: "red",
-    user: "users/ada",
+    user: "teams/red/users/ada",
+    role: Role::Maintainer,
 };
 
 fn rig(sources: Vec<Arc<dyn Source>>) -> Rig {
@@ -118,13 +120,19 @@ fn rig(sources: Vec<Arc<dyn Source>>) -> Rig {
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
         search_deadline: Duration::from_secs(1),
+        open_items: 20,
     });
     Rig { hub, store, clock }
 }
 
 async fn installed(rig: &Rig, reference: &str) -> Lock {
     let item = rig.hub.bring(ADA, reference).await.expect("brought");
-    rig.hub.install(ADA, &item.id, false).await.expect("installed").lock
+    rig.hub
+        .install(ADA, &item.id, Choice::default())
+        .await
+        .expect("installed")
+        .installed
+        .lock
 }
 
 #[tokio::test]
@@ -142,7 +150,13 @@ async fn h_2_what_is_safe_is_installed_with_its_lock_and_its_log() {
         Ok(None),
         "nothing leaves quarantine before the install"
     );
-    let lock = rig.hub.install(ADA, &item.id, false).await.expect("installed").lock;
+    let lock = rig
+        .hub
+        .install(ADA, &item.id, Choice::default())
+        .await
+        .expect("installed")
+        .installed
+        .lock;
     assert_eq!(
         (lock.source.as_str(), lock.revision.as_str(), lock.verdict),
         ("a", "r1", Verdict::Safe)
@@ -167,7 +181,7 @@ async fn h_5_force_lifts_a_community_caution_with_a_reason_and_nothing_dangerous
     let item = rig.hub.bring(ADA, "tidy").await.expect("brought");
     assert_eq!(item.state, State::Blocked);
     assert!(matches!(
-        rig.hub.install(ADA, &item.id, false).await,
+        rig.hub.install(ADA, &item.id, Choice::default()).await,
         Err(Error::Blocked { .. })
     ));
     assert!(matches!(
@@ -182,7 +196,13 @@ async fn h_5_force_lifts_a_community_caution_with_a_reason_and_nothing_dangerous
         .release(ADA, &item.id, "our own installer", true)
         .await
         .expect("lifted");
-    let lock = rig.hub.install(ADA, &item.id, false).await.expect("installed").lock;
+    let lock = rig
+        .hub
+        .install(ADA, &item.id, Choice::default())
+        .await
+        .expect("installed")
+        .installed
+        .lock;
     assert_eq!(lock.forced.as_deref(), Some("our own installer"));
     shelf.put(Trust::Community, "r2", DANGEROUS, None);
     let item = rig.hub.bring(ADA, "tidy").await.expect("brought");
@@ -205,10 +225,10 @@ async fn h_2_an_approval_is_void_when_what_it_was_for_changes() {
         .expect("released");
     item.tree = skill("tidy", "Something else.");
     rig.store
-        .put_item("red", &item, rig.clock.now(), Vec::new())
+        .put_item("red", &item, Some(State::Approved), rig.clock.now(), Vec::new())
         .await
         .expect("swapped in the store");
-    let error = rig.hub.install(ADA, &item.id, false).await.unwrap_err();
+    let error = rig.hub.install(ADA, &item.id, Choice::default()).await.unwrap_err();
     assert_eq!(error, Error::ApprovalVoid { what: "the content" });
     assert_eq!(rig.store.library("red", "tidy").await, Ok(None));
 }
@@ -227,7 +247,7 @@ async fn d_20_a_bad_update_leaves_the_old_version_whole() {
             .is_some_and(|change| change.lowered && !change.new_findings.is_empty())
     );
     assert!(matches!(
-        rig.hub.install(ADA, &item.id, false).await,
+        rig.hub.install(ADA, &item.id, Choice::default()).await,
         Err(Error::Blocked { .. })
     ));
     assert_eq!(rig.store.library("red", "tidy").await, Ok(Some(skill("tidy", SAFE))));
@@ -255,7 +275,7 @@ async fn h_6_an_update_that_lowers_the_verdict_or_changes_hands_waits_for_a_pers
     );
     rig.hub.reject(ADA, &item.id, "no").await.expect("turned down");
     assert!(matches!(
-        rig.hub.install(ADA, &item.id, false).await,
+        rig.hub.install(ADA, &item.id, Choice::default()).await,
         Err(Error::WrongState { state: State::Rejected })
     ));
     shelf.put(Trust::Trusted, "r3", SAFE, None);
@@ -282,7 +302,7 @@ async fn d_18_an_update_stays_with_the_recorded_source() {
     installed(&rig, "a:tidy").await;
     let item = rig.hub.bring(ADA, "b:tidy").await.expect("brought");
     assert!(matches!(
-        rig.hub.install(ADA, &item.id, false).await,
+        rig.hub.install(ADA, &item.id, Choice::default()).await,
         Err(Error::NameTaken { .. })
     ));
     let only_second = Hub::new(Parts {
@@ -295,9 +315,14 @@ async fn d_18_an_update_stays_with_the_recorded_source() {
     ));
     assert!(matches!(
         only_second.update(ADA, "tidy").await,
-        Err(Error::NoSource { .. })
+        Err(Error::SourceOff { .. })
     ));
-    let lock = only_second.install(ADA, &item.id, true).await.expect("forced").lock;
+    let lock = only_second
+        .install(ADA, &item.id, Choice::REPLACE)
+        .await
+        .expect("forced")
+        .installed
+        .lock;
     assert_eq!(lock.source, "b");
     assert_eq!(
         rig.store.library("red", "tidy").await,
@@ -312,17 +337,20 @@ async fn d_58_local_work_is_never_overwritten_without_a_word() {
     rig.store.write_by_hand("red", "tidy", skill("tidy", "By hand."));
     let item = rig.hub.bring(ADA, "tidy").await.expect("brought");
     assert!(matches!(
-        rig.hub.install(ADA, &item.id, false).await,
+        rig.hub.install(ADA, &item.id, Choice::default()).await,
         Err(Error::NameTaken { .. })
     ));
-    rig.hub.install(ADA, &item.id, true).await.expect("replaced on demand");
+    rig.hub
+        .install(ADA, &item.id, Choice::REPLACE)
+        .await
+        .expect("replaced on demand");
     rig.store.write_by_hand("red", "tidy", skill("tidy", "Changed here."));
     shelf.put(Trust::Community, "r2", "Newer.", None);
     let plan = rig.hub.plan("red", "tidy").await.expect("a plan");
     assert!(matches!(plan, Plan::LocalChanges { drift } if drift.changed == ["SKILL.md"]));
     let item = rig.hub.update(ADA, "tidy").await.expect("brought");
     assert!(matches!(
-        rig.hub.install(ADA, &item.id, false).await,
+        rig.hub.install(ADA, &item.id, Choice::default()).await,
         Err(Error::Drifted { .. })
     ));
     assert_eq!(
@@ -342,7 +370,7 @@ async fn d_59_a_failed_fetch_installs_nothing_and_is_on_record() {
     assert_eq!(item.state, State::Refused);
     assert!(item.report.is_none() && item.problems[0].path == "x.zip");
     assert!(matches!(
-        rig.hub.install(ADA, &item.id, false).await,
+        rig.hub.install(ADA, &item.id, Choice::default()).await,
         Err(Error::Structure { .. })
     ));
     assert!(matches!(
@@ -501,13 +529,123 @@ fn every_error_has_a_reason_of_its_own_and_a_kind() {
             files: vec!["y".to_owned()],
         },
         Error::Store {
-            source: StoreError {
-                problem: "x".to_owned(),
-                conflict: false,
-            },
+            source: StoreError::failed("x"),
         },
+        Error::SourceOff { name: "x".to_owned() },
+        Error::ChangedMeanwhile {
+            problem: "x".to_owned(),
+        },
+        Error::QuarantineFull { open: 2, limit: 2 },
+        Error::RequestIdReused {
+            reference: "x".to_owned(),
+        },
+        Error::RoleRequired {
+            role: Role::Member,
+            required: Role::Maintainer,
+        },
+        Error::NoEntry { sequence: 9 },
+        Error::Invalid(steward_base::FieldViolations::one("name", "is wrong")),
     ];
     let reasons: std::collections::BTreeSet<&str> = errors.iter().map(Error::reason).collect();
     assert_eq!(reasons.len(), errors.len());
     assert!(errors.iter().all(|error| !error.to_string().ends_with('.')));
+}
+
+#[tokio::test]
+async fn h_5_force_is_a_maintainers() {
+    let rig = rig(vec![Shelf::new("a", Trust::Community, CAUTION)]);
+    let item = rig.hub.bring(ADA, "tidy").await.expect("brought");
+    let member = Actor {
+        role: Role::Member,
+        ..ADA
+    };
+    let refused = rig.hub.release(member, &item.id, "mine", true).await;
+    assert!(matches!(refused, Err(Error::RoleRequired { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn h_2_a_request_id_brings_one_item_and_the_quarantine_has_an_end() {
+    let rig = rig(vec![Shelf::new("a", Trust::Community, SAFE)]);
+    let first = rig.hub.fetch(ADA, "tidy", "r", &quietly).await.expect("brought");
+    let again = rig.hub.fetch(ADA, "tidy", "r", &quietly).await.expect("found");
+    assert_eq!(first, again);
+    let other = rig.hub.fetch(ADA, "a:tidy", "r", &quietly).await;
+    assert!(matches!(other, Err(Error::RequestIdReused { .. })), "{other:?}");
+    for _ in 1..20 {
+        rig.hub.bring(ADA, "tidy").await.expect("brought");
+    }
+    assert_eq!(
+        rig.hub.bring(ADA, "tidy").await.unwrap_err(),
+        Error::QuarantineFull { open: 20, limit: 20 }
+    );
+    rig.hub.reject(ADA, &first.id, "no").await.expect("turned down");
+    rig.hub.bring(ADA, "tidy").await.expect("there is room");
+}
+
+#[tokio::test]
+async fn h_2_an_item_is_installed_once_however_often_it_is_said() {
+    let rig = rig(vec![Shelf::new("a", Trust::Community, SAFE)]);
+    let item = rig.hub.bring(ADA, "tidy").await.expect("brought");
+    let first = rig
+        .hub
+        .install(ADA, &item.id, Choice::default())
+        .await
+        .expect("installed");
+    let again = rig.hub.install(ADA, &item.id, Choice::default()).await.expect("stays");
+    assert_eq!(first, again);
+    assert_eq!(rig.hub.audit("red").await.expect("a log").len(), 4);
+}
+
+#[tokio::test]
+async fn h_6_a_preview_shows_what_an_update_brings_and_keeps_nothing_of_it() {
+    let shelf = Shelf::new("a", Trust::Community, SAFE);
+    let rig = rig(vec![Arc::clone(&shelf) as Arc<dyn Source>]);
+    installed(&rig, "tidy").await;
+    shelf.put(Trust::Community, "r2", DANGEROUS, None);
+    let preview = rig.hub.preview("red", "tidy").await.expect("a preview");
+    assert_eq!(
+        preview.plan,
+        Plan::Available {
+            revision: "r2".to_owned()
+        }
+    );
+    let next = preview.next.expect("looked at");
+    let change = next.change.expect("compared");
+    assert!(change.lowered && !change.new_findings.is_empty());
+    assert!(change.new_capabilities.hosts.contains("c.helper.example"));
+    assert_eq!(
+        (next.before, next.after),
+        (skill("tidy", SAFE), skill("tidy", DANGEROUS))
+    );
+    assert_eq!(rig.hub.items("red", None, 9).await.expect("a list").len(), 1);
+}
+
+#[tokio::test]
+async fn h_6_a_rescan_records_what_todays_rules_would_not_let_in() {
+    let shelf = Shelf::new("a", Trust::Community, SAFE);
+    let rig = rig(vec![shelf]);
+    installed(&rig, "tidy").await;
+    assert!(!rig.hub.rescan(ADA).await.expect("rescanned")[0].is_worse());
+    rig.store.write_by_hand("red", "tidy", skill("tidy", DANGEROUS));
+    let worse = rig.hub.rescan(ADA).await.expect("rescanned");
+    assert!(worse[0].is_worse());
+    let log = rig.hub.audit("red").await.expect("a log");
+    let last = log.last().expect("an entry");
+    assert_eq!((last.action, last.details["was"].as_str()), (Action::Verdict, "safe"));
+}
+
+#[tokio::test]
+async fn h_7_any_entry_can_be_shown_to_be_in_the_log() {
+    let rig = rig(vec![Shelf::new("a", Trust::Community, SAFE)]);
+    installed(&rig, "tidy").await;
+    for sequence in 1..=4 {
+        let proof = rig.hub.prove("red", sequence).await.expect("a proof");
+        assert!(proof.included && proof.first_broken.is_none());
+        assert_eq!((proof.entry.sequence, proof.count), (sequence, 4));
+    }
+    assert_eq!(rig.hub.prove("red", 0).await.expect("the newest").entry.sequence, 4);
+    for (team, sequence) in [("red", 5), ("blue", 0)] {
+        let missing = rig.hub.prove(team, sequence).await;
+        assert_eq!(missing.unwrap_err(), Error::NoEntry { sequence });
+    }
 }
