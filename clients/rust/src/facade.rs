@@ -143,6 +143,9 @@ facade! {
         get_session(GetSessionRequest) -> GetSessionResponse;
         update_session(UpdateSessionRequest) -> UpdateSessionResponse;
         list_sessions(ListSessionsRequest) -> ListSessionsResponse;
+        delete_session(DeleteSessionRequest) -> DeleteSessionResponse;
+        rewind_session(RewindSessionRequest) -> RewindSessionResponse;
+        fork_session(ForkSessionRequest) -> ForkSessionResponse;
         list_session_messages(ListSessionMessagesRequest) -> ListSessionMessagesResponse;
     }
 }
@@ -280,6 +283,11 @@ facade! {
         renew_turn_lease(RenewTurnLeaseRequest) -> RenewTurnLeaseResponse;
         release_turn_lease(ReleaseTurnLeaseRequest) -> ReleaseTurnLeaseResponse;
         append_messages(AppendMessagesRequest) -> AppendMessagesResponse;
+        delete_session(DeleteSessionRequest) -> DeleteSessionResponse;
+        rewind_session(RewindSessionRequest) -> RewindSessionResponse;
+        fork_session(ForkSessionRequest) -> ForkSessionResponse;
+        mark_compacted(MarkCompactedRequest) -> MarkCompactedResponse;
+        list_expired_turns(ListExpiredTurnsRequest) -> ListExpiredTurnsResponse;
         list_messages(ListMessagesRequest) -> ListMessagesResponse;
         get_turn(GetTurnRequest) -> GetTurnResponse;
         list_due_reviews(ListDueReviewsRequest) -> ListDueReviewsResponse;

@@ -2342,6 +2342,125 @@ impl ::prost::Name for ListSessionMessagesResponse {
         "/steward.agent.v1.ListSessionMessagesResponse".into()
     }
 }
+/// Request of DeleteSession.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteSessionRequest {
+    /// `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// `etag` of the session as the caller read it; empty: any.
+    #[prost(string, tag = "2")]
+    pub etag: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DeleteSessionRequest {
+    const NAME: &'static str = "DeleteSessionRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.DeleteSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.DeleteSessionRequest".into()
+    }
+}
+/// Response of DeleteSession.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteSessionResponse {}
+impl ::prost::Name for DeleteSessionResponse {
+    const NAME: &'static str = "DeleteSessionResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.DeleteSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.DeleteSessionResponse".into()
+    }
+}
+/// Request of RewindSession.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RewindSessionRequest {
+    /// `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Number of the last message that stays; 0 for none. What follows it must begin with a message of the person.
+    #[prost(uint64, tag = "2")]
+    pub to_seq: u64,
+    /// `etag` of the session as the caller read it; empty: any.
+    #[prost(string, tag = "3")]
+    pub etag: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RewindSessionRequest {
+    const NAME: &'static str = "RewindSessionRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.RewindSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.RewindSessionRequest".into()
+    }
+}
+/// Response of RewindSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RewindSessionResponse {
+    /// The session as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for RewindSessionResponse {
+    const NAME: &'static str = "RewindSessionResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.RewindSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.RewindSessionResponse".into()
+    }
+}
+/// Request of ForkSession.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ForkSessionRequest {
+    /// The session to go on from, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Number of the last message that is taken along; 0: all of them.
+    #[prost(uint64, tag = "2")]
+    pub through_seq: u64,
+    /// Title of the new session, up to 200 characters; empty: that of the other one.
+    #[prost(string, tag = "3")]
+    pub title: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ForkSessionRequest {
+    const NAME: &'static str = "ForkSessionRequest";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ForkSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ForkSessionRequest".into()
+    }
+}
+/// Response of ForkSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ForkSessionResponse {
+    /// The new session.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for ForkSessionResponse {
+    const NAME: &'static str = "ForkSessionResponse";
+    const PACKAGE: &'static str = "steward.agent.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.agent.v1.ForkSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.agent.v1.ForkSessionResponse".into()
+    }
+}
 /// Generated client implementations.
 pub mod session_service_client {
     #![allow(
@@ -2536,6 +2655,93 @@ pub mod session_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Deletes a session for good, with all that was said in it; search does not find it any more. Deleting it again is
+        /// answered with SESSION_NOT_FOUND. Sessions that were forked from it stay. Errors: SESSION_NOT_FOUND, TURN_RUNNING,
+        /// ETAG_MISMATCH.
+        pub async fn delete_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.agent.v1.SessionService/DeleteSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.agent.v1.SessionService", "DeleteSession"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Takes back everything that was said after a message, as if it had not been; the change of prefix is recorded as planned.
+        /// The same request id again returns the first answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs or waits for the
+        /// client), ETAG_MISMATCH, INVALID_REQUEST (a turn would be parted), REQUEST_ID_REUSED.
+        pub async fn rewind_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RewindSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RewindSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.agent.v1.SessionService/RewindSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.agent.v1.SessionService", "RewindSession"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Begins a session that goes on from a message of another one, with the same prompt and tools; the other one stays as it is.
+        /// The same request id again returns the first answer. Errors: SESSION_NOT_FOUND, INVALID_REQUEST (no such message, or a
+        /// call would be parted from its result), REQUEST_ID_REUSED.
+        pub async fn fork_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ForkSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ForkSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.agent.v1.SessionService/ForkSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.agent.v1.SessionService", "ForkSession"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Lists what was said in a session, in order. Errors: SESSION_NOT_FOUND, INVALID_REQUEST.
         pub async fn list_session_messages(
             &mut self,
@@ -2615,6 +2821,36 @@ pub mod session_service_server {
             request: tonic::Request<super::ListSessionsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListSessionsResponse>,
+            tonic::Status,
+        >;
+        /// Deletes a session for good, with all that was said in it; search does not find it any more. Deleting it again is
+        /// answered with SESSION_NOT_FOUND. Sessions that were forked from it stay. Errors: SESSION_NOT_FOUND, TURN_RUNNING,
+        /// ETAG_MISMATCH.
+        async fn delete_session(
+            &self,
+            request: tonic::Request<super::DeleteSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteSessionResponse>,
+            tonic::Status,
+        >;
+        /// Takes back everything that was said after a message, as if it had not been; the change of prefix is recorded as planned.
+        /// The same request id again returns the first answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs or waits for the
+        /// client), ETAG_MISMATCH, INVALID_REQUEST (a turn would be parted), REQUEST_ID_REUSED.
+        async fn rewind_session(
+            &self,
+            request: tonic::Request<super::RewindSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RewindSessionResponse>,
+            tonic::Status,
+        >;
+        /// Begins a session that goes on from a message of another one, with the same prompt and tools; the other one stays as it is.
+        /// The same request id again returns the first answer. Errors: SESSION_NOT_FOUND, INVALID_REQUEST (no such message, or a
+        /// call would be parted from its result), REQUEST_ID_REUSED.
+        async fn fork_session(
+            &self,
+            request: tonic::Request<super::ForkSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ForkSessionResponse>,
             tonic::Status,
         >;
         /// Lists what was said in a session, in order. Errors: SESSION_NOT_FOUND, INVALID_REQUEST.
@@ -2869,6 +3105,141 @@ pub mod session_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListSessionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.agent.v1.SessionService/DeleteSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteSessionSvc<T: SessionService>(pub Arc<T>);
+                    impl<
+                        T: SessionService,
+                    > tonic::server::UnaryService<super::DeleteSessionRequest>
+                    for DeleteSessionSvc<T> {
+                        type Response = super::DeleteSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionService>::delete_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.agent.v1.SessionService/RewindSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct RewindSessionSvc<T: SessionService>(pub Arc<T>);
+                    impl<
+                        T: SessionService,
+                    > tonic::server::UnaryService<super::RewindSessionRequest>
+                    for RewindSessionSvc<T> {
+                        type Response = super::RewindSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RewindSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionService>::rewind_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RewindSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.agent.v1.SessionService/ForkSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct ForkSessionSvc<T: SessionService>(pub Arc<T>);
+                    impl<
+                        T: SessionService,
+                    > tonic::server::UnaryService<super::ForkSessionRequest>
+                    for ForkSessionSvc<T> {
+                        type Response = super::ForkSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ForkSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionService>::fork_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ForkSessionSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

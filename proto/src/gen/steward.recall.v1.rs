@@ -24,6 +24,8 @@ pub enum ErrorReason {
     MessageTooLarge = 8,
     /// ABORTED. The session is not as the caller read it. Metadata: `expected`, `current`.
     EtagMismatch = 9,
+    /// NOT_FOUND. The session was deleted; nothing is appended to it any more. Metadata: `session`.
+    SessionDeleted = 10,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -42,6 +44,7 @@ impl ErrorReason {
             Self::InContext => "ERROR_REASON_IN_CONTEXT",
             Self::MessageTooLarge => "ERROR_REASON_MESSAGE_TOO_LARGE",
             Self::EtagMismatch => "ERROR_REASON_ETAG_MISMATCH",
+            Self::SessionDeleted => "ERROR_REASON_SESSION_DELETED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -57,6 +60,7 @@ impl ErrorReason {
             "ERROR_REASON_IN_CONTEXT" => Some(Self::InContext),
             "ERROR_REASON_MESSAGE_TOO_LARGE" => Some(Self::MessageTooLarge),
             "ERROR_REASON_ETAG_MISMATCH" => Some(Self::EtagMismatch),
+            "ERROR_REASON_SESSION_DELETED" => Some(Self::SessionDeleted),
             _ => None,
         }
     }
@@ -285,6 +289,9 @@ pub struct Message {
     /// never shown; at most 4 MiB.
     #[prost(message, optional, tag = "15")]
     pub native: ::core::option::Option<super::super::common::v1::NativeBlocks>,
+    /// For a summary that compression wrote: what it stands for. In the context it stands where that began. Output only.
+    #[prost(message, optional, tag = "16")]
+    pub replaces: ::core::option::Option<MessageRange>,
 }
 impl ::prost::Name for Message {
     const NAME: &'static str = "Message";
@@ -294,6 +301,52 @@ impl ::prost::Name for Message {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.recall.v1.Message".into()
+    }
+}
+/// Messages of a session, by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MessageRange {
+    /// First number, inclusive.
+    #[prost(uint64, tag = "1")]
+    pub from_seq: u64,
+    /// Last number, inclusive.
+    #[prost(uint64, tag = "2")]
+    pub to_seq: u64,
+}
+impl ::prost::Name for MessageRange {
+    const NAME: &'static str = "MessageRange";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.MessageRange".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.MessageRange".into()
+    }
+}
+/// A turn that waits for a client which did not come back in time.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExpiredTurn {
+    /// Session that waits, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    /// Whose it is, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "2")]
+    pub user: ::prost::alloc::string::String,
+    /// The turn.
+    #[prost(string, tag = "3")]
+    pub turn: ::prost::alloc::string::String,
+    /// When the first of its calls expired.
+    #[prost(message, optional, tag = "4")]
+    pub expire_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for ExpiredTurn {
+    const NAME: &'static str = "ExpiredTurn";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ExpiredTurn".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ExpiredTurn".into()
     }
 }
 /// A call of a tool by the model.
@@ -1602,6 +1655,10 @@ pub struct AppendMessagesRequest {
     /// Whether the lease is given up with this append.
     #[prost(bool, tag = "16")]
     pub release_lease: bool,
+    /// `etag` of the session as the caller read it; empty: any. Checked in the transaction, so that nothing is built on what
+    /// another caller changed in between.
+    #[prost(string, tag = "17")]
+    pub expected_etag: ::prost::alloc::string::String,
 }
 impl ::prost::Name for AppendMessagesRequest {
     const NAME: &'static str = "AppendMessagesRequest";
@@ -1657,6 +1714,247 @@ impl ::prost::Name for AppendMessagesResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.recall.v1.AppendMessagesResponse".into()
+    }
+}
+/// Request of DeleteSession.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteSessionRequest {
+    /// `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// `etag` of the session as the caller read it; empty: any.
+    #[prost(string, tag = "2")]
+    pub etag: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DeleteSessionRequest {
+    const NAME: &'static str = "DeleteSessionRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.DeleteSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.DeleteSessionRequest".into()
+    }
+}
+/// Response of DeleteSession.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteSessionResponse {}
+impl ::prost::Name for DeleteSessionResponse {
+    const NAME: &'static str = "DeleteSessionResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.DeleteSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.DeleteSessionResponse".into()
+    }
+}
+/// Request of RewindSession.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RewindSessionRequest {
+    /// `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Number of the last message that stays; 0 for none. What follows it must begin with a message of the person.
+    #[prost(uint64, tag = "2")]
+    pub to_seq: u64,
+    /// `etag` of the session as the caller read it; empty: any.
+    #[prost(string, tag = "3")]
+    pub etag: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RewindSessionRequest {
+    const NAME: &'static str = "RewindSessionRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RewindSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RewindSessionRequest".into()
+    }
+}
+/// Response of RewindSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RewindSessionResponse {
+    /// The session as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for RewindSessionResponse {
+    const NAME: &'static str = "RewindSessionResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RewindSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RewindSessionResponse".into()
+    }
+}
+/// Request of ForkSession.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ForkSessionRequest {
+    /// The session to go on from, `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Id of the new session; empty: the server draws one.
+    #[prost(string, tag = "2")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Number of the last message that is taken along; 0: all that are in the context.
+    #[prost(uint64, tag = "3")]
+    pub through_seq: u64,
+    /// Title of the new session; empty: that of the other one.
+    #[prost(string, tag = "4")]
+    pub title: ::prost::alloc::string::String,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "5")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ForkSessionRequest {
+    const NAME: &'static str = "ForkSessionRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ForkSessionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ForkSessionRequest".into()
+    }
+}
+/// Response of ForkSession.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ForkSessionResponse {
+    /// The new session.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for ForkSessionResponse {
+    const NAME: &'static str = "ForkSessionResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ForkSessionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ForkSessionResponse".into()
+    }
+}
+/// Request of MarkCompacted.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MarkCompactedRequest {
+    /// `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    /// Fence of the caller's turn lease; 0 between two turns. Checked in the transaction.
+    #[prost(uint64, tag = "2")]
+    pub fence: u64,
+    /// Number of the session's last message as the caller knows it. Checked in the transaction.
+    #[prost(uint64, tag = "3")]
+    pub expected_seq: u64,
+    /// What is replaced: the messages that are in the context from the place of the first number to that of the last. An earlier
+    /// summary has the place of what it replaced first.
+    #[prost(message, optional, tag = "4")]
+    pub range: ::core::option::Option<MessageRange>,
+    /// The summary: a message of the person or the model, without calls.
+    #[prost(message, optional, tag = "5")]
+    pub summary: ::core::option::Option<Message>,
+    /// What the requests begin with from now on; absent: the same as before.
+    #[prost(message, optional, tag = "6")]
+    pub prompt: ::core::option::Option<RebuiltPrompt>,
+    /// Tokens of the summary's model call, added to the session's sums.
+    #[prost(message, optional, tag = "7")]
+    pub usage: ::core::option::Option<super::super::common::v1::Usage>,
+    /// Makes a retry safe; 1 to 128 characters. Required.
+    #[prost(string, tag = "8")]
+    pub request_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for MarkCompactedRequest {
+    const NAME: &'static str = "MarkCompactedRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.MarkCompactedRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.MarkCompactedRequest".into()
+    }
+}
+/// A system prompt that was assembled anew for a session that goes on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RebuiltPrompt {
+    /// Exact bytes of the system prompt.
+    #[prost(string, tag = "1")]
+    pub system_prompt: ::prost::alloc::string::String,
+    /// Bytes of it that form its stable tier; 0 means not known.
+    #[prost(uint32, tag = "2")]
+    pub stable_prompt_bytes: u32,
+    /// What it was assembled from; empty leaves what is stored.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub setup: ::prost::bytes::Bytes,
+    /// Learned artefacts that it shows, instead of those that were recorded.
+    #[prost(message, repeated, tag = "4")]
+    pub exposures: ::prost::alloc::vec::Vec<super::super::common::v1::Exposure>,
+}
+impl ::prost::Name for RebuiltPrompt {
+    const NAME: &'static str = "RebuiltPrompt";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RebuiltPrompt".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RebuiltPrompt".into()
+    }
+}
+/// Response of MarkCompacted.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MarkCompactedResponse {
+    /// Number of the summary: the session's last message now.
+    #[prost(uint64, tag = "1")]
+    pub last_seq: u64,
+    /// The session as it is now.
+    #[prost(message, optional, tag = "2")]
+    pub session: ::core::option::Option<Session>,
+}
+impl ::prost::Name for MarkCompactedResponse {
+    const NAME: &'static str = "MarkCompactedResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.MarkCompactedResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.MarkCompactedResponse".into()
+    }
+}
+/// Request of ListExpiredTurns.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListExpiredTurnsRequest {
+    /// At most this many; 0 means 100, more than 500 is coerced to 500, negative is an error.
+    #[prost(int32, tag = "1")]
+    pub page_size: i32,
+}
+impl ::prost::Name for ListExpiredTurnsRequest {
+    const NAME: &'static str = "ListExpiredTurnsRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListExpiredTurnsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListExpiredTurnsRequest".into()
+    }
+}
+/// Response of ListExpiredTurns.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListExpiredTurnsResponse {
+    /// The turns.
+    #[prost(message, repeated, tag = "1")]
+    pub turns: ::prost::alloc::vec::Vec<ExpiredTurn>,
+}
+impl ::prost::Name for ListExpiredTurnsResponse {
+    const NAME: &'static str = "ListExpiredTurnsResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListExpiredTurnsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListExpiredTurnsResponse".into()
     }
 }
 /// Request of ListMessages.
@@ -2227,8 +2525,8 @@ pub mod session_store_service_client {
         /// Appends messages and changes the session's state in one transaction: messages, index, counters, prefix state, turn
         /// state, open calls and the due review are all kept or none. The same request id again returns the first answer.
         /// The turn lease can be taken with the append that begins a turn and given up with the one that ends it.
-        /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, SESSION_NOT_FOUND, MESSAGE_TOO_LARGE,
-        /// INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, ETAG_MISMATCH (with `expected_etag`),
+        /// SESSION_NOT_FOUND, SESSION_DELETED, MESSAGE_TOO_LARGE, INVALID_REQUEST, REQUEST_ID_REUSED.
         pub async fn append_messages(
             &mut self,
             request: impl tonic::IntoRequest<super::AppendMessagesRequest>,
@@ -2254,6 +2552,167 @@ pub mod session_store_service_client {
                     GrpcMethod::new(
                         "steward.recall.v1.SessionStoreService",
                         "AppendMessages",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Deletes a session with everything that belongs to it, its entries in the index in the same transaction. What is left is
+        /// a mark by which a late append is refused. Deleting it again succeeds. Sessions that were forked from it stay.
+        /// Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs), ETAG_MISMATCH.
+        pub async fn delete_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/DeleteSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "DeleteSession",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Takes back everything after a message. What is cut is kept and marked: it leaves the history, the search and the index in
+        /// the same transaction. What a summary that is cut had replaced is back in the context. The prefix begins anew, with a
+        /// planned break. The same request id again returns the first answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs
+        /// or waits), ETAG_MISMATCH, INVALID_REQUEST (the cut would part a turn), REQUEST_ID_REUSED.
+        pub async fn rewind_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RewindSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RewindSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/RewindSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "RewindSession",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Begins a session that goes on from a message of another one: same prompt and tools, same history up to there. Search
+        /// shows the two as one conversation. The same request id again returns the first answer. Errors: SESSION_NOT_FOUND,
+        /// SESSION_EXISTS, MESSAGE_NOT_FOUND, INVALID_REQUEST (a call would be parted from its result), REQUEST_ID_REUSED.
+        pub async fn fork_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ForkSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ForkSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/ForkSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "ForkSession",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Puts a summary in the place of messages: they leave the context, and stay readable and searchable. The summary is
+        /// appended, and stands in the context where what it replaces began. The prefix begins anew, with a planned break. The same
+        /// request id again returns the first answer. Errors: STALE_FENCE, TURN_RUNNING (without a fence), SEQUENCE_MISMATCH,
+        /// SESSION_NOT_FOUND, SESSION_DELETED, MESSAGE_TOO_LARGE, INVALID_REQUEST (a call would be parted from its result),
+        /// REQUEST_ID_REUSED.
+        pub async fn mark_compacted(
+            &mut self,
+            request: impl tonic::IntoRequest<super::MarkCompactedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::MarkCompactedResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/MarkCompacted",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "MarkCompacted",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists turns of all teams that wait for a client and whose time is over, longest over first. For whoever closes them.
+        pub async fn list_expired_turns(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListExpiredTurnsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListExpiredTurnsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/ListExpiredTurns",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "ListExpiredTurns",
                     ),
                 );
             self.inner.unary(req, path, codec).await
@@ -2517,13 +2976,64 @@ pub mod session_store_service_server {
         /// Appends messages and changes the session's state in one transaction: messages, index, counters, prefix state, turn
         /// state, open calls and the due review are all kept or none. The same request id again returns the first answer.
         /// The turn lease can be taken with the append that begins a turn and given up with the one that ends it.
-        /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, SESSION_NOT_FOUND, MESSAGE_TOO_LARGE,
-        /// INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, ETAG_MISMATCH (with `expected_etag`),
+        /// SESSION_NOT_FOUND, SESSION_DELETED, MESSAGE_TOO_LARGE, INVALID_REQUEST, REQUEST_ID_REUSED.
         async fn append_messages(
             &self,
             request: tonic::Request<super::AppendMessagesRequest>,
         ) -> std::result::Result<
             tonic::Response<super::AppendMessagesResponse>,
+            tonic::Status,
+        >;
+        /// Deletes a session with everything that belongs to it, its entries in the index in the same transaction. What is left is
+        /// a mark by which a late append is refused. Deleting it again succeeds. Sessions that were forked from it stay.
+        /// Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs), ETAG_MISMATCH.
+        async fn delete_session(
+            &self,
+            request: tonic::Request<super::DeleteSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteSessionResponse>,
+            tonic::Status,
+        >;
+        /// Takes back everything after a message. What is cut is kept and marked: it leaves the history, the search and the index in
+        /// the same transaction. What a summary that is cut had replaced is back in the context. The prefix begins anew, with a
+        /// planned break. The same request id again returns the first answer. Errors: SESSION_NOT_FOUND, TURN_RUNNING (a turn runs
+        /// or waits), ETAG_MISMATCH, INVALID_REQUEST (the cut would part a turn), REQUEST_ID_REUSED.
+        async fn rewind_session(
+            &self,
+            request: tonic::Request<super::RewindSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RewindSessionResponse>,
+            tonic::Status,
+        >;
+        /// Begins a session that goes on from a message of another one: same prompt and tools, same history up to there. Search
+        /// shows the two as one conversation. The same request id again returns the first answer. Errors: SESSION_NOT_FOUND,
+        /// SESSION_EXISTS, MESSAGE_NOT_FOUND, INVALID_REQUEST (a call would be parted from its result), REQUEST_ID_REUSED.
+        async fn fork_session(
+            &self,
+            request: tonic::Request<super::ForkSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ForkSessionResponse>,
+            tonic::Status,
+        >;
+        /// Puts a summary in the place of messages: they leave the context, and stay readable and searchable. The summary is
+        /// appended, and stands in the context where what it replaces began. The prefix begins anew, with a planned break. The same
+        /// request id again returns the first answer. Errors: STALE_FENCE, TURN_RUNNING (without a fence), SEQUENCE_MISMATCH,
+        /// SESSION_NOT_FOUND, SESSION_DELETED, MESSAGE_TOO_LARGE, INVALID_REQUEST (a call would be parted from its result),
+        /// REQUEST_ID_REUSED.
+        async fn mark_compacted(
+            &self,
+            request: tonic::Request<super::MarkCompactedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::MarkCompactedResponse>,
+            tonic::Status,
+        >;
+        /// Lists turns of all teams that wait for a client and whose time is over, longest over first. For whoever closes them.
+        async fn list_expired_turns(
+            &self,
+            request: tonic::Request<super::ListExpiredTurnsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListExpiredTurnsResponse>,
             tonic::Status,
         >;
         /// Lists messages of a session in order, whole. Errors: SESSION_NOT_FOUND, INVALID_REQUEST.
@@ -3015,6 +3525,239 @@ pub mod session_store_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = AppendMessagesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/DeleteSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteSessionSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::DeleteSessionRequest>
+                    for DeleteSessionSvc<T> {
+                        type Response = super::DeleteSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::delete_session(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/RewindSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct RewindSessionSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::RewindSessionRequest>
+                    for RewindSessionSvc<T> {
+                        type Response = super::RewindSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RewindSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::rewind_session(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RewindSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/ForkSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct ForkSessionSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::ForkSessionRequest>
+                    for ForkSessionSvc<T> {
+                        type Response = super::ForkSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ForkSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::fork_session(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ForkSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/MarkCompacted" => {
+                    #[allow(non_camel_case_types)]
+                    struct MarkCompactedSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::MarkCompactedRequest>
+                    for MarkCompactedSvc<T> {
+                        type Response = super::MarkCompactedResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::MarkCompactedRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::mark_compacted(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = MarkCompactedSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/ListExpiredTurns" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListExpiredTurnsSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::ListExpiredTurnsRequest>
+                    for ListExpiredTurnsSvc<T> {
+                        type Response = super::ListExpiredTurnsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListExpiredTurnsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::list_expired_turns(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListExpiredTurnsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -16,8 +16,8 @@ pub use setup::{
     derived_session_id, screen_context_files,
 };
 pub use store::{
-    Anew, Append, Appended, DueReview, MessagePage, NewSession, Opened, SessionPage, SessionStore, SessionUpdate,
-    TurnLease, TurnUpdate,
+    Anew, Append, Appended, DueReview, ExpiredTurn, Fork, MessagePage, NewSession, Opened, Rewind, SessionPage,
+    SessionStore, SessionUpdate, TurnLease, TurnUpdate,
 };
 
 /// A session's team and id.

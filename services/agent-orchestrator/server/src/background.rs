@@ -1,7 +1,10 @@
-//! What the service does by itself. Turns are not here: each is begun by a request.
+//! What the service does by itself. Turns are not begun here: each is begun by a request. One that waits for a client that
+//! does not come back is closed.
 
 mod credentials;
+mod expired_turns;
 mod revocations;
 
 pub(crate) use credentials::CredentialFiles;
+pub(crate) use expired_turns::ExpiredTurns;
 pub(crate) use revocations::RevocationPush;

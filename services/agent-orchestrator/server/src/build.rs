@@ -17,7 +17,7 @@ use steward_runtime::reconcile::{Every, Nudge, Reconciler as _, Runner};
 use steward_runtime::{Boot, Policy, StartError, data_dir};
 use steward_tools::{BuiltinTools, Clients};
 
-use crate::background::{CredentialFiles, RevocationPush};
+use crate::background::{CredentialFiles, ExpiredTurns, RevocationPush};
 use crate::config::Config;
 use crate::grpc::{AccessRpc, AgentRpc, ModelRpc, SessionRpc};
 use crate::locks::SessionLocks;
@@ -38,6 +38,9 @@ const INSTANCE_FILE: &str = "instance";
 
 /// How often the credentials in files are looked at; they are renewed a month before they end.
 const RENEW_EVERY: Duration = Duration::from_hours(24);
+
+/// How often turns are looked for whose client did not come in time.
+const EXPIRE_EVERY: Duration = Duration::from_mins(5);
 
 /// What the service needs from others. The wires carry no credentials; this service adds its own.
 #[derive(Debug, Clone)]
@@ -82,8 +85,10 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         folder,
     };
     let push_every = Every::new(Duration::from_secs(config.revocation_push_seconds.into()));
-    let (files_name, push_name) = (files.name(), push.name());
+    let expiry = ExpiredTurns { turns: turns.clone() };
+    let (files_name, push_name, expiry_name) = (files.name(), push.name(), expiry.name());
     let files = Runner::new(files, Every::new(RENEW_EVERY), Nudge::new(), Arc::clone(&boot.clock));
+    let expiries = Runner::new(expiry, Every::new(EXPIRE_EVERY), Nudge::new(), Arc::clone(&boot.clock));
     let pushes = Runner::new(push.clone(), push_every, nudge, Arc::clone(&boot.clock));
     Built::builder("agent-orchestrator", boot, deps.auth)
         .service(AccessServiceServer::new(AccessRpc::new(access, push)))
@@ -92,6 +97,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .service(message_limits!(ModelServiceServer::new(ModelRpc::new(models))))
         .background(files_name, Policy::ESSENTIAL, |tasks| files.run(tasks.stopping()))
         .background(push_name, Policy::ESSENTIAL, |tasks| pushes.run(tasks.stopping()))
+        .background(expiry_name, Policy::ESSENTIAL, |tasks| expiries.run(tasks.stopping()))
         .build()
         .await
 }

@@ -2,6 +2,7 @@
 //! the tool list together once, and hands the bytes over to be kept (`P-1` to `P-3`). Another model or other client tools do
 //! the same again, from what the session was set up with ([`update`]).
 
+mod lifecycle;
 mod update;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use crate::model::Models;
 use crate::peers::{Knowledge, Known};
 use crate::signer::Person;
 
+pub(crate) use lifecycle::Branch;
 pub(crate) use update::Change;
 
 /// Longest request id, in characters.

@@ -46,6 +46,15 @@ pub enum OpenCallsChange {
     Add(Vec<OpenCall>),
 }
 
+impl OpenCallsChange {
+    /// Whether any call begins to wait.
+    pub const fn has_any(&self) -> bool {
+        match self {
+            Self::Replace(calls) | Self::Add(calls) => !calls.is_empty(),
+        }
+    }
+}
+
 /// An append. What is absent stays as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Append {
@@ -61,6 +70,8 @@ pub struct Append {
     pub release: bool,
     /// Number of the last message as the caller knows it.
     pub expected_seq: u64,
+    /// The session's state as the caller read it; empty: any.
+    pub expected_etag: String,
     /// Recognises a retry.
     pub request: RequestKey,
     /// What to append, in order.
@@ -169,6 +180,7 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
             current: session.last_seq,
         });
     }
+    check_etag(&append.expected_etag, &session)?;
     let turn_id = append.turn_id().map(str::to_owned);
     let first_new = session.last_seq + 1;
     let messages = number(append.messages, &mut session, turn_id.as_deref(), now);
@@ -211,6 +223,18 @@ pub fn decide(found: Found, append: Append, now: Timestamp) -> Result<Effects, E
     })
 }
 
+/// Nothing is built on a session that is not as the caller read it.
+pub(crate) fn check_etag(expected: &str, session: &Session) -> Result<(), Error> {
+    let current = session.etag();
+    if expected.is_empty() || expected == current {
+        return Ok(());
+    }
+    Err(Error::EtagMismatch {
+        expected: expected.to_owned(),
+        current,
+    })
+}
+
 /// A review never makes a review due, and a session may be exempt (`T-5`, `R-5`). Dropping it here rather than refusing
 /// the append keeps the person's answer safe.
 fn make_due(session: &Session, review: NewDueReview, now: Timestamp) -> Option<DueReview> {
@@ -227,7 +251,12 @@ fn make_due(session: &Session, review: NewDueReview, now: Timestamp) -> Option<D
 
 /// Numbers the messages and moves the session's end and lowest integrity with them. What was rewound counts on: the model
 /// may have said something under its influence.
-fn number(messages: Vec<NewMessage>, session: &mut Session, turn: Option<&str>, now: Timestamp) -> Vec<Message> {
+pub(crate) fn number(
+    messages: Vec<NewMessage>,
+    session: &mut Session,
+    turn: Option<&str>,
+    now: Timestamp,
+) -> Vec<Message> {
     let mut numbered = Vec::with_capacity(messages.len());
     for mut body in messages {
         if body.turn.is_empty() {
@@ -250,6 +279,7 @@ fn number(messages: Vec<NewMessage>, session: &mut Session, turn: Option<&str>, 
             integrity,
             rewound: false,
             compacted: false,
+            replaces: None,
             created,
         });
     }
@@ -374,7 +404,7 @@ impl Sessions {
     }
 }
 
-fn within(sizes: impl Iterator<Item = usize>, limit: u64) -> Result<(), Error> {
+pub(crate) fn within(sizes: impl Iterator<Item = usize>, limit: u64) -> Result<(), Error> {
     let actual = sizes.max().unwrap_or(0) as u64;
     if actual > limit {
         return Err(Error::MessageTooLarge { limit, actual });

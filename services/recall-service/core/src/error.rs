@@ -28,6 +28,12 @@ pub enum Error {
         /// Full resource name.
         session: String,
     },
+    /// The session was deleted; what comes late is refused.
+    #[error("session {session} was deleted")]
+    SessionDeleted {
+        /// Full resource name.
+        session: String,
+    },
     /// The id is taken.
     #[error("session {session} exists already")]
     SessionExists {
@@ -160,9 +166,10 @@ impl Fault for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) | Self::RequestIdReused { .. } => ErrorKind::InvalidInput,
-            Self::SessionNotFound { .. } | Self::MessageNotFound { .. } | Self::TurnNotFound { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::SessionNotFound { .. }
+            | Self::SessionDeleted { .. }
+            | Self::MessageNotFound { .. }
+            | Self::TurnNotFound { .. } => ErrorKind::NotFound,
             Self::SessionExists { .. } => ErrorKind::AlreadyExists,
             Self::TurnRunning { .. }
             | Self::StaleFence { .. }
@@ -181,6 +188,7 @@ impl Fault for Error {
             Self::Invalid(_) => "INVALID_REQUEST",
             Self::RequestIdReused { .. } => "REQUEST_ID_REUSED",
             Self::SessionNotFound { .. } => "SESSION_NOT_FOUND",
+            Self::SessionDeleted { .. } => "SESSION_DELETED",
             Self::SessionExists { .. } => "SESSION_EXISTS",
             Self::MessageNotFound { .. } => "MESSAGE_NOT_FOUND",
             Self::TurnNotFound { .. } => "TURN_NOT_FOUND",
@@ -200,7 +208,10 @@ impl Fault for Error {
     fn metadata(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::RequestIdReused { request_id, .. } => vec![("requestId", request_id.clone())],
-            Self::SessionNotFound { session } | Self::SessionExists { session } | Self::InContext { session } => {
+            Self::SessionNotFound { session }
+            | Self::SessionDeleted { session }
+            | Self::SessionExists { session }
+            | Self::InContext { session } => {
                 vec![("session", session.clone())]
             }
             Self::MessageNotFound { session, seq } => vec![("session", session.clone()), ("seq", seq.to_string())],
@@ -232,10 +243,12 @@ impl Fault for Error {
 
     fn resource(&self) -> Option<ResourceRef> {
         match self {
-            Self::SessionNotFound { session } | Self::SessionExists { session } => Some(ResourceRef {
-                resource_type: "recall.steward.dev/Session",
-                name: session.clone(),
-            }),
+            Self::SessionNotFound { session } | Self::SessionDeleted { session } | Self::SessionExists { session } => {
+                Some(ResourceRef {
+                    resource_type: "recall.steward.dev/Session",
+                    name: session.clone(),
+                })
+            }
             Self::MessageNotFound { session, seq } => Some(ResourceRef {
                 resource_type: "recall.steward.dev/Message",
                 name: format!("{session}/messages/{seq}"),

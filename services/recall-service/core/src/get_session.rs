@@ -50,7 +50,7 @@ impl MessagePage {
     /// Takes the next message of `range`, unless the page is full: then another one begins with it.
     pub fn offer(&mut self, range: &MessageRange, message: Message) -> ControlFlow<()> {
         if self.messages.len() >= range.limit as usize || self.bytes >= PAGE_BYTES {
-            self.next = Some(message.seq);
+            self.next = Some(range.position(&message));
             return ControlFlow::Break(());
         }
         self.bytes += message.body.whole_size();

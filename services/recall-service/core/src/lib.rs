@@ -6,11 +6,15 @@
 
 pub mod append_messages;
 pub mod create_session;
+pub mod delete_session;
 pub mod error;
+pub mod fork_session;
 pub mod get_session;
 pub mod lease;
+pub mod mark_compacted;
 pub mod message;
 pub mod query;
+pub mod rewind_session;
 pub mod search;
 pub mod session;
 pub mod sessions;

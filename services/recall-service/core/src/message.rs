@@ -199,11 +199,34 @@ pub struct Message {
     pub rewound: bool,
     /// Taken out of the context by compression; still searchable (`Z-4`).
     pub compacted: bool,
+    /// For a summary: what it stands for in the context (`Z-4`).
+    pub replaces: Option<Replaced>,
     /// When it was appended.
     pub created: Timestamp,
 }
 
+/// The messages that a summary stands for, by their places in the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replaced {
+    /// First place, inclusive.
+    pub from: u64,
+    /// Last place, inclusive.
+    pub to: u64,
+}
+
+impl Replaced {
+    /// Whether the message at this place is one of them.
+    pub const fn covers(self, place: u64) -> bool {
+        self.from <= place && place <= self.to
+    }
+}
+
 impl Message {
+    /// Where it stands in the context: a summary stands where what it replaces began.
+    pub fn place(&self) -> u64 {
+        self.replaces.map_or(self.seq, |replaced| replaced.from)
+    }
+
     /// The tools that it calls, or the one that it is the result of.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
         let calls = self.body.tool_calls.iter().map(|call| call.name.as_str());

@@ -6,6 +6,7 @@ use steward_base::{FieldViolations, Integrity, Timestamp};
 
 use crate::lease::Lease;
 use crate::message::ToolCall;
+use crate::turn::ExpiredTurn;
 
 /// Declares an enum whose values have one name each, on the wire of the store and in logs.
 macro_rules! named_enum {
@@ -326,6 +327,19 @@ pub struct Session {
 }
 
 impl Session {
+    /// The turn that waits for a client whose time is over, unless somebody is at it right now.
+    pub fn expired_turn(&self, now: Timestamp) -> Option<ExpiredTurn> {
+        let is_held = self.lease.holding.as_ref().is_some_and(|holding| holding.expires > now);
+        let first = self.open_calls.iter().min_by_key(|call| call.expires)?;
+        (!is_held && first.expires <= now).then(|| ExpiredTurn {
+            team: self.team.clone(),
+            session: self.id.clone(),
+            user: self.user.clone(),
+            turn: first.turn.clone(),
+            expired: first.expires,
+        })
+    }
+
     /// Full resource name.
     pub fn name(&self) -> String {
         session_name(&self.team, &self.id)

@@ -12,7 +12,7 @@ use crate::get_session::{BATCH, MessagePage};
 use crate::lease::{Grant, LeaseRequest, check_ttl};
 use crate::session::Session;
 use crate::store::{IntegrityReport, MessageRange, SessionList, SessionStore, Taken};
-use crate::turn::{DueReview, Turn};
+use crate::turn::{DueReview, ExpiredTurn, Turn};
 
 /// Bounds that an operator may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Sessions {
             let found = self.store.messages(team, session, &batch).await?;
             let is_last = found.len() < BATCH as usize;
             for message in found {
-                batch.from = message.seq + 1;
+                batch.from = range.position(&message) + 1;
                 if page.offer(range, message).is_break() {
                     return Ok(page);
                 }
@@ -156,6 +156,11 @@ impl Sessions {
     /// Removes due reviews; how many were there.
     pub async fn acknowledge_due_reviews(&self, reviews: Vec<DueReviewRef>) -> Result<u32, Error> {
         self.store.acknowledge(reviews).await
+    }
+
+    /// Turns of one team or of all that wait for a client whose time is over (`T-8`).
+    pub async fn list_expired_turns(&self, team: Option<&TeamId>, limit: u32) -> Result<Vec<ExpiredTurn>, Error> {
+        self.store.expired_turns(team, self.clock.now(), limit).await
     }
 
     /// Compares a team's rows with its index, and rebuilds the index if asked to (`Q-11`).

@@ -13,15 +13,19 @@ use steward_base::names::{SessionId, TeamId, UserId};
 
 use crate::append_messages::{Append, Appended};
 use crate::create_session::NewSession;
+use crate::delete_session::Deletion;
 use crate::error::Error;
+use crate::fork_session::Fork;
 use crate::get_session::{SessionRead, SessionView};
 use crate::lease::{Grant, LeaseRequest};
+use crate::mark_compacted::Compaction;
 use crate::message::{Message, Role};
+use crate::rewind_session::Rewind;
 use crate::search::{Hit, HitQuery, Look, RecentQuery, Surroundings};
 use crate::session::{Session, SessionSource};
 use crate::sessions::DueReviewRef;
 use crate::team_activity::ActivityPage;
-use crate::turn::{DueReview, Turn};
+use crate::turn::{DueReview, ExpiredTurn, Turn};
 use crate::update_session::SessionUpdate;
 
 /// A page of a user's sessions.
@@ -79,6 +83,15 @@ pub struct MessageRange {
 }
 
 impl MessageRange {
+    /// By which number messages are ordered, and `from` and `to` are understood: in the context a summary stands in the
+    /// place of what it replaces, everywhere else it is the last message of its time.
+    pub fn position(&self, message: &Message) -> u64 {
+        match self.visibility {
+            Visibility::InContext => message.place(),
+            Visibility::Searchable | Visibility::OutOfContext | Visibility::All => message.seq,
+        }
+    }
+
     /// The first `limit` of everything in `from..=to`, as the model sees it.
     pub fn in_context(from: u64, to: u64, limit: u32) -> Self {
         Self {
@@ -160,8 +173,32 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Messages in ascending order; none for a session that does not exist.
     async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error>;
 
-    /// Marks the messages `from..=to`. Rewound ones leave the index in the same transaction.
+    /// Marks the messages `from..=to` as they are, without a summary. Rewound ones leave the index in the same transaction.
     async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error>;
+
+    /// Applies [`crate::delete_session::decide`]: the session, all that belongs to it and its entries in the index are gone
+    /// in one transaction, and a mark is left by which a late append is refused ([`Error::SessionDeleted`]).
+    async fn delete_session(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error>;
+
+    /// Applies [`crate::rewind_session::decide`]: what is cut leaves the index in the same transaction. The same request
+    /// again returns the session.
+    async fn rewind_session(&self, rewind: Rewind, now: Timestamp) -> Result<Session, Error>;
+
+    /// Applies [`crate::fork_session::decide`] to what was in the context at one moment. The same request again returns the
+    /// session.
+    async fn fork_session(&self, fork: Fork, now: Timestamp) -> Result<Session, Error>;
+
+    /// Applies [`crate::mark_compacted::decide`]. The same request again returns the first answer.
+    async fn mark_compacted(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error>;
+
+    /// Turns of one team or of all whose time to wait for a client ended before `now`, longest over first. A team that
+    /// cannot be read hides no other.
+    async fn expired_turns(
+        &self,
+        team: Option<&TeamId>,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<ExpiredTurn>, Error>;
 
     /// A turn, or `None`.
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error>;

@@ -55,6 +55,21 @@ pub struct Turn {
     pub ended: Option<Timestamp>,
 }
 
+/// A turn that waits for a client whose time is over (`T-8`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpiredTurn {
+    /// The tenant.
+    pub team: TeamId,
+    /// The session.
+    pub session: SessionId,
+    /// Whose it is.
+    pub user: UserId,
+    /// The turn.
+    pub turn: String,
+    /// When the first of its calls expired.
+    pub expired: Timestamp,
+}
+
 /// A change of a turn, as part of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnUpdate {

@@ -6,7 +6,7 @@
 use steward_base::names::{SessionId, TeamId};
 use steward_base::{FieldViolations, Timestamp};
 
-use crate::append_messages::{RequestKey, check_request_id};
+use crate::append_messages::{RequestKey, check_etag, check_request_id};
 use crate::create_session::MAX_TITLE;
 use crate::error::Error;
 use crate::session::{ClientTool, Exposure, Session};
@@ -69,13 +69,7 @@ pub struct SessionUpdate {
 /// The session as it is to be. Retries are recognised before, by the store.
 pub fn decide(mut session: Session, update: SessionUpdate, now: Timestamp) -> Result<Session, Error> {
     check_idle(&session, now)?;
-    let etag = session.etag();
-    if !update.etag.is_empty() && update.etag != etag {
-        return Err(Error::EtagMismatch {
-            expected: update.etag,
-            current: etag,
-        });
-    }
+    check_etag(&update.etag, &session)?;
     let breaks = update.changes.break_the_prefix();
     let changes = update.changes;
     let frozen = &mut session.frozen;
@@ -107,18 +101,24 @@ fn set<T>(place: &mut T, new: Option<T>) {
 }
 
 /// No turn runs, and none waits for the client: either would go on with what it began with.
-fn check_idle(session: &Session, now: Timestamp) -> Result<(), Error> {
-    let holding = session.lease.holding.as_ref();
-    if let Some(holding) = holding.filter(|holding| holding.expires > now) {
-        return Err(Error::TurnRunning {
-            turn: holding.turn.clone(),
-            holder: holding.holder.clone(),
-        });
-    }
+pub(crate) fn check_idle(session: &Session, now: Timestamp) -> Result<(), Error> {
+    check_unheld(session, now)?;
     match session.open_calls.first() {
         Some(waiting) => Err(Error::TurnRunning {
             turn: waiting.turn.clone(),
             holder: String::new(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// No turn runs. One may wait.
+pub(crate) fn check_unheld(session: &Session, now: Timestamp) -> Result<(), Error> {
+    let holding = session.lease.holding.as_ref();
+    match holding.filter(|holding| holding.expires > now) {
+        Some(holding) => Err(Error::TurnRunning {
+            turn: holding.turn.clone(),
+            holder: holding.holder.clone(),
         }),
         None => Ok(()),
     }

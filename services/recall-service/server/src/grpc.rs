@@ -5,12 +5,17 @@ mod append_messages;
 mod check_integrity;
 mod convert;
 mod create_session;
+mod delete_session;
 mod due_reviews;
+mod fork_session;
 mod get_session;
 mod get_turn;
+mod list_expired_turns;
 mod list_messages;
 mod list_sessions;
 mod list_team_activity;
+mod mark_compacted;
+mod rewind_session;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -99,6 +104,29 @@ impl SessionStoreService for SessionStoreHandlers {
 
     async fn append_messages(&self, request: Request<pb::AppendMessagesRequest>) -> Answer<pb::AppendMessagesResponse> {
         append_messages::append_messages(&self.sessions, request).await
+    }
+
+    async fn delete_session(&self, request: Request<pb::DeleteSessionRequest>) -> Answer<pb::DeleteSessionResponse> {
+        delete_session::delete_session(&self.sessions, request).await
+    }
+
+    async fn rewind_session(&self, request: Request<pb::RewindSessionRequest>) -> Answer<pb::RewindSessionResponse> {
+        rewind_session::rewind_session(&self.sessions, request).await
+    }
+
+    async fn fork_session(&self, request: Request<pb::ForkSessionRequest>) -> Answer<pb::ForkSessionResponse> {
+        fork_session::fork_session(&self.sessions, request).await
+    }
+
+    async fn mark_compacted(&self, request: Request<pb::MarkCompactedRequest>) -> Answer<pb::MarkCompactedResponse> {
+        mark_compacted::mark_compacted(&self.sessions, request).await
+    }
+
+    async fn list_expired_turns(
+        &self,
+        request: Request<pb::ListExpiredTurnsRequest>,
+    ) -> Answer<pb::ListExpiredTurnsResponse> {
+        list_expired_turns::list_expired_turns(&self.sessions, request).await
     }
 
     async fn list_messages(&self, request: Request<pb::ListMessagesRequest>) -> Answer<pb::ListMessagesResponse> {

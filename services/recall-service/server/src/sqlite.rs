@@ -6,6 +6,7 @@ mod activity;
 mod answers;
 mod failure;
 mod index;
+mod lifecycle;
 mod messages;
 mod outbox;
 mod rows;
@@ -26,28 +27,33 @@ use steward_base::names::{SessionId, TeamId};
 use steward_base::{Timestamp, error_chain};
 use steward_recall_core::append_messages::{Append, Appended};
 use steward_recall_core::create_session::NewSession;
+use steward_recall_core::delete_session::Deletion;
+use steward_recall_core::fork_session::Fork;
 use steward_recall_core::get_session::{SessionRead, SessionView};
 use steward_recall_core::lease::{Grant, LeaseRequest};
+use steward_recall_core::mark_compacted::Compaction;
 use steward_recall_core::message::Message;
+use steward_recall_core::rewind_session::Rewind;
 use steward_recall_core::search::{Hit, HitQuery, Look, RecentQuery, Surroundings};
 use steward_recall_core::session::Session;
 use steward_recall_core::sessions::DueReviewRef;
 use steward_recall_core::store::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore};
 use steward_recall_core::team_activity::{ActivityPage, TeamActivity};
-use steward_recall_core::turn::{DueReview, Turn};
+use steward_recall_core::turn::{DueReview, ExpiredTurn, Turn};
 use steward_recall_core::update_session::SessionUpdate;
 use steward_recall_core::{Error, tokenizer as words};
 use steward_store::Sqlite;
 
 use failure::Failure;
-use outbox::TeamsWithDue;
+use outbox::TeamsWith;
 use teams::{Missing, Teams};
 
 /// All teams' sessions.
 #[derive(Debug)]
 pub(crate) struct SqliteSessionStore {
     teams: Teams,
-    with_due: TeamsWithDue,
+    with_due: TeamsWith,
+    with_waiting: TeamsWith,
     /// Teams whose index was rebuilt since the process began.
     mended: Mutex<BTreeSet<TeamId>>,
 }
@@ -58,7 +64,8 @@ impl SqliteSessionStore {
     pub(crate) async fn open(folder: PathBuf, max_open: usize) -> Result<Self, Error> {
         let store = Self {
             teams: Teams::new(folder, max_open),
-            with_due: TeamsWithDue::default(),
+            with_due: TeamsWith::default(),
+            with_waiting: TeamsWith::default(),
             mended: Mutex::default(),
         };
         for team in store.teams.known().await? {
@@ -71,6 +78,8 @@ impl SqliteSessionStore {
                 }
                 Err(error) => return Err(error),
             }
+            // What waits is found out when it is asked for.
+            store.with_waiting.add(&team);
         }
         Ok(store)
     }
@@ -122,9 +131,12 @@ impl SqliteSessionStore {
             .team(&team)
             .await?
             .ok_or_else(|| sessions::missing(&team, &append.session))?;
-        let with_due = self.with_due.clone();
+        let (with_due, with_waiting) = (self.with_due.clone(), self.with_waiting.clone());
         let write = sqlite.write(move |connection| {
             Box::pin(async move {
+                if append.open_calls.has_any() {
+                    with_waiting.add(&team);
+                }
                 let appended = messages::append(connection, append, now).await?;
                 if appended.due_review.is_some() {
                     with_due.add(&team);
@@ -133,6 +145,56 @@ impl SqliteSessionStore {
             })
         });
         Ok(write.await?)
+    }
+
+    async fn try_delete(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {
+        let sqlite = self.team(&deletion.team).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&deletion.team, &deletion.session))?;
+        let write = sqlite
+            .write(move |connection| Box::pin(async move { lifecycle::delete(connection, &deletion, now).await }));
+        Ok(write.await?)
+    }
+
+    async fn try_rewind(&self, rewind: Rewind, now: Timestamp) -> Result<Session, Error> {
+        let sqlite = self.team(&rewind.team).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&rewind.team, &rewind.session))?;
+        let write =
+            sqlite.write(move |connection| Box::pin(async move { lifecycle::rewind(connection, rewind, now).await }));
+        Ok(write.await?)
+    }
+
+    async fn try_fork(&self, fork: Fork, now: Timestamp) -> Result<Session, Error> {
+        let sqlite = self.team(&fork.team).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&fork.team, &fork.parent))?;
+        let write =
+            sqlite.write(move |connection| Box::pin(async move { lifecycle::fork(connection, fork, now).await }));
+        Ok(write.await?)
+    }
+
+    async fn try_compact(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error> {
+        let sqlite = self.team(&compaction.team).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&compaction.team, &compaction.session))?;
+        let write = sqlite
+            .write(move |connection| Box::pin(async move { lifecycle::compact(connection, compaction, now).await }));
+        Ok(write.await?)
+    }
+
+    /// Turns of one team whose client did not come in time. A team in which nothing waits is not asked again.
+    async fn expired_of(&self, team: &TeamId, now: Timestamp) -> Result<Vec<ExpiredTurn>, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(Vec::new());
+        };
+        let (team, with_waiting) = (team.clone(), self.with_waiting.clone());
+        let read = sqlite.write(move |connection| {
+            Box::pin(async move {
+                if !lifecycle::is_any_waiting(connection).await? {
+                    with_waiting.remove(&team);
+                    return Ok(Vec::new());
+                }
+                lifecycle::expired(connection, now).await
+            })
+        });
+        Ok(read.await?)
     }
 
     async fn try_mark(&self, team: &TeamId, session: &SessionId, range: (u64, u64), mark: Mark) -> Result<(), Error> {
@@ -189,6 +251,16 @@ impl SqliteSessionStore {
         });
         Ok(changed.await?)
     }
+}
+
+/// Does it, and once more if that met a damaged index which could be made anew.
+macro_rules! mending {
+    ($store:expr, $team:expr, $work:expr) => {
+        match $work.await {
+            Err(damage @ Error::Damaged { .. }) if $store.mend($team, &damage).await => $work.await,
+            outcome => outcome,
+        }
+    };
 }
 
 #[async_trait]
@@ -277,13 +349,8 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
-        let again = append.clone();
-        match self.try_append(append, now).await {
-            Err(damage @ Error::Damaged { .. }) if self.mend(&again.team, &damage).await => {
-                self.try_append(again, now).await
-            }
-            outcome => outcome,
-        }
+        let team = append.team.clone();
+        mending!(self, &team, self.try_append(append.clone(), now))
     }
 
     async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error> {
@@ -295,12 +362,49 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
-        match self.try_mark(team, session, (from, to), mark).await {
-            Err(damage @ Error::Damaged { .. }) if self.mend(team, &damage).await => {
-                self.try_mark(team, session, (from, to), mark).await
+        mending!(self, team, self.try_mark(team, session, (from, to), mark))
+    }
+
+    async fn delete_session(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {
+        let team = deletion.team.clone();
+        mending!(self, &team, self.try_delete(deletion.clone(), now))
+    }
+
+    async fn rewind_session(&self, rewind: Rewind, now: Timestamp) -> Result<Session, Error> {
+        let team = rewind.team.clone();
+        mending!(self, &team, self.try_rewind(rewind.clone(), now))
+    }
+
+    async fn fork_session(&self, fork: Fork, now: Timestamp) -> Result<Session, Error> {
+        let team = fork.team.clone();
+        mending!(self, &team, self.try_fork(fork.clone(), now))
+    }
+
+    async fn mark_compacted(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error> {
+        let team = compaction.team.clone();
+        mending!(self, &team, self.try_compact(compaction.clone(), now))
+    }
+
+    async fn expired_turns(
+        &self,
+        team: Option<&TeamId>,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<ExpiredTurn>, Error> {
+        let mut expired = Vec::new();
+        let mut waiting = self.with_waiting.all();
+        waiting.retain(|one| team.is_none_or(|wanted| wanted == one));
+        for team in waiting {
+            match self.expired_of(&team, now).await {
+                Ok(found) => expired.extend(found),
+                Err(error) => {
+                    tracing::error!(team = %team, error = error_chain(&error), "the waiting turns of a team cannot be read");
+                }
             }
-            outcome => outcome,
         }
+        expired.sort_by(|one, two| (one.expired, &one.session).cmp(&(two.expired, &two.session)));
+        expired.truncate(limit as usize);
+        Ok(expired)
     }
 
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {
@@ -380,12 +484,7 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        match self.try_hits(query).await {
-            Err(damage @ Error::Damaged { .. }) if self.mend(&query.asker.team, &damage).await => {
-                self.try_hits(query).await
-            }
-            outcome => outcome,
-        }
+        mending!(self, &query.asker.team, self.try_hits(query))
     }
 
     async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error> {
@@ -409,7 +508,7 @@ impl SessionStore for SqliteSessionStore {
 }
 
 /// Takes the team out of those with due reviews, unless one was committed meanwhile.
-async fn forget_if_empty(sqlite: &Sqlite, with_due: &TeamsWithDue, team: TeamId) -> Result<(), Failure> {
+async fn forget_if_empty(sqlite: &Sqlite, with_due: &TeamsWith, team: TeamId) -> Result<(), Failure> {
     let with_due = with_due.clone();
     let write = sqlite.write(move |connection| {
         Box::pin(async move {

@@ -10,7 +10,8 @@ use steward_base::names::{TeamId, UserId};
 use steward_base::{Clock, Timestamp};
 
 use super::store::{
-    Append, Appended, DueReview, MessagePage, NewSession, Opened, SessionPage, SessionStore, SessionUpdate, TurnUpdate,
+    Append, Appended, DueReview, ExpiredTurn, Fork, MessagePage, NewSession, Opened, Rewind, SessionPage, SessionStore,
+    SessionUpdate, TurnUpdate,
 };
 use super::{Counters, Message, Prefix, Session, SessionKey, Turn, Usage};
 use crate::error::Error;
@@ -122,13 +123,7 @@ impl Kept {
         if self.updates.contains(&update.request_id) {
             return Ok(());
         }
-        let held = self.holding.as_ref().filter(|holding| holding.expires > now);
-        if let Some(turn) = self
-            .session
-            .open_turn
-            .clone()
-            .or(held.map(|holding| holding.turn.clone()))
-        {
+        if let Some(turn) = self.busy_with(now) {
             return Err(Error::TurnRunning { turn });
         }
         if !update.etag.is_empty() {
@@ -157,6 +152,78 @@ impl Kept {
         self.updates.insert(update.request_id);
         self.touch();
         Ok(())
+    }
+
+    /// A turn runs, or waits for its client.
+    fn busy_with(&self, now: Timestamp) -> Option<String> {
+        let held = self.holding.as_ref().filter(|holding| holding.expires > now);
+        let waiting = self.session.open_turn.clone();
+        waiting.or(held.map(|holding| holding.turn.clone()))
+    }
+
+    fn rewind(&mut self, rewind: Rewind, now: Timestamp) -> Result<(), Error> {
+        if self.updates.contains(&rewind.request_id) {
+            return Ok(());
+        }
+        if let Some(turn) = self.busy_with(now) {
+            return Err(Error::TurnRunning { turn });
+        }
+        if !rewind.etag.is_empty() {
+            self.expect(&rewind.etag, self.session.etag.clone())?;
+        }
+        self.messages.retain(|message| message.seq <= rewind.to_seq);
+        self.session.prefix = Prefix {
+            planned_breaks: self.session.prefix.planned_breaks + 1,
+            unplanned_breaks: self.session.prefix.unplanned_breaks,
+            requests: self.session.prefix.requests,
+            last_break_reason: "rewind".to_owned(),
+            ..Prefix::default()
+        };
+        self.updates.insert(rewind.request_id);
+        self.touch();
+        Ok(())
+    }
+
+    /// A session of its own with the history up to a message.
+    fn forked(&self, key: SessionKey, fork: Fork, now: Timestamp) -> Self {
+        let mut session = self.session.clone();
+        session.key = key;
+        if !fork.title.is_empty() {
+            session.title = fork.title;
+        }
+        session.prefix = Prefix::default();
+        session.usage = Usage::default();
+        session.open_turn = None;
+        session.open_calls = Vec::new();
+        (session.created, session.last_active) = (now, now);
+        let last = if fork.through_seq == 0 {
+            u64::MAX
+        } else {
+            fork.through_seq
+        };
+        let taken = self.messages.iter().filter(|message| message.seq <= last);
+        let messages: Vec<Message> = (1..)
+            .zip(taken)
+            .map(|(seq, message)| Message { seq, ..message.clone() })
+            .collect();
+        session.last_seq = messages.len() as u64;
+        session.etag = "0".to_owned();
+        Self::new(session, messages)
+    }
+
+    fn new(session: Session, messages: Vec<Message>) -> Self {
+        Self {
+            session,
+            messages,
+            turns: BTreeMap::new(),
+            due: Vec::new(),
+            fence: 0,
+            holding: None,
+            answers: BTreeMap::new(),
+            updates: BTreeSet::new(),
+            appends: 0,
+            version: 0,
+        }
     }
 
     fn check_fence(&self, fence: u64) -> Result<(), Error> {
@@ -195,6 +262,10 @@ impl Kept {
         }
         // A lease that is taken and a sequence that is wrong: nothing of it happens.
         let sequence = self.expect(&append.expected_seq.to_string(), self.session.last_seq.to_string());
+        let sequence = sequence.and_then(|()| match append.expected_etag.as_str() {
+            "" => Ok(()),
+            etag => self.expect(etag, self.session.etag.clone()),
+        });
         let fence = match &append.lease {
             Some(lease) if sequence.is_ok() => self.acquire(&lease.turn, &lease.holder, lease.ttl, now)?,
             _ => append.fence,
@@ -271,20 +342,60 @@ impl SessionStore for InMemorySessionStore {
             setup: new.setup,
             etag: "0".to_owned(),
         };
-        let kept = Kept {
-            session: session.clone(),
-            messages: Vec::new(),
-            turns: BTreeMap::new(),
-            due: Vec::new(),
-            fence: 0,
-            holding: None,
-            answers: BTreeMap::new(),
-            updates: BTreeSet::new(),
-            appends: 0,
-            version: 0,
-        };
-        sessions.insert(new.key, kept);
+        sessions.insert(new.key, Kept::new(session.clone(), Vec::new()));
         Ok(session)
+    }
+
+    async fn delete_session(&self, key: &SessionKey, etag: &str) -> Result<(), Error> {
+        let now = self.clock.now();
+        self.with(key, |kept| {
+            match kept.holding.as_ref().filter(|holding| holding.expires > now) {
+                Some(holding) => Err(Error::TurnRunning {
+                    turn: holding.turn.clone(),
+                }),
+                None if etag.is_empty() => Ok(()),
+                None => kept.expect(etag, kept.session.etag.clone()),
+            }
+        })?;
+        self.kept().remove(key);
+        Ok(())
+    }
+
+    async fn rewind_session(&self, key: &SessionKey, rewind: Rewind) -> Result<Session, Error> {
+        let now = self.clock.now();
+        self.with(key, |kept| {
+            kept.rewind(rewind, now)?;
+            Ok(kept.session.clone())
+        })
+    }
+
+    async fn fork_session(&self, parent: &SessionKey, fork: Fork) -> Result<Session, Error> {
+        let key = SessionKey {
+            team: parent.team.clone(),
+            id: fork.id.clone(),
+        };
+        if let Some(known) = self.kept().get(&key) {
+            return Ok(known.session.clone());
+        }
+        let now = self.clock.now();
+        let forked = self.with(parent, |kept| Ok(kept.forked(key.clone(), fork, now)))?;
+        let session = forked.session.clone();
+        self.kept().insert(key, forked);
+        Ok(session)
+    }
+
+    async fn expired_turns(&self, limit: u32) -> Result<Vec<ExpiredTurn>, Error> {
+        let now = self.clock.now();
+        let sessions = self.kept();
+        let waiting = sessions.values().filter_map(|kept| {
+            let first = kept.session.open_calls.iter().find(|call| call.expires <= now)?;
+            Some(ExpiredTurn {
+                session: kept.session.key.clone(),
+                user: kept.session.user.clone(),
+                turn: first.turn.clone(),
+            })
+        });
+        Ok(waiting.take(limit as usize).collect())
     }
 
     async fn update_session(&self, key: &SessionKey, update: SessionUpdate) -> Result<Session, Error> {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use steward_base::names::{TeamId, UserId};
+use steward_base::names::{SessionId, TeamId, UserId};
 
 use super::{
     ClientTool, Counters, Exposure, Message, NewMessage, OpenCall, Prefix, Session, SessionKey, Turn, TurnState, Usage,
@@ -126,6 +126,8 @@ pub struct Append {
     pub release: bool,
     /// Number of the session's last message as the caller knows it.
     pub expected_seq: u64,
+    /// The session as the caller read it; empty: however it is.
+    pub expected_etag: String,
     /// Makes a retry safe.
     pub request_id: String,
     /// What is appended, in order.
@@ -153,6 +155,41 @@ pub struct Appended {
     pub last_seq: u64,
     /// The fence under which it was made.
     pub fence: u64,
+}
+
+/// A cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewind {
+    /// The last message that stays; 0 for none.
+    pub to_seq: u64,
+    /// The session as the caller read it; empty: however it is.
+    pub etag: String,
+    /// Makes a retry safe.
+    pub request_id: String,
+}
+
+/// A session that goes on from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// Id of the new session.
+    pub id: SessionId,
+    /// The last message that is taken along; 0: all.
+    pub through_seq: u64,
+    /// Title; empty: that of the other one.
+    pub title: String,
+    /// Makes a retry safe.
+    pub request_id: String,
+}
+
+/// A turn that waits for a client which did not come in time (`T-8`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpiredTurn {
+    /// The session.
+    pub session: SessionKey,
+    /// Whose it is.
+    pub user: UserId,
+    /// The turn.
+    pub turn: String,
 }
 
 /// A session with what a turn needs of it, read at one moment.
@@ -223,11 +260,27 @@ pub trait SessionStore: std::fmt::Debug + Send + Sync {
     async fn release_lease(&self, key: &SessionKey, fence: u64) -> Result<(), Error>;
 
     /// Appends. [`Error::StaleFence`]; [`Error::TurnRunning`] when the lease that it is to take is another's;
-    /// [`Error::SessionChanged`] when the session has other messages than expected.
+    /// [`Error::SessionChanged`] when the session has other messages, or is otherwise not as expected.
     async fn append(&self, key: &SessionKey, append: Append) -> Result<Appended, Error>;
 
     /// A page of what people see. [`Error::Invalid`] for a token of another list.
     async fn messages(&self, key: &SessionKey, page_size: i32, page_token: &str) -> Result<MessagePage, Error>;
+
+    /// Deletes a session with all that was said in it. [`Error::SessionNotFound`]; [`Error::TurnRunning`] while a turn runs;
+    /// [`Error::SessionChanged`] for another etag.
+    async fn delete_session(&self, key: &SessionKey, etag: &str) -> Result<(), Error>;
+
+    /// Takes back what was said after a message. The same request id again changes nothing. [`Error::SessionNotFound`];
+    /// [`Error::TurnRunning`] while a turn runs or waits; [`Error::SessionChanged`]; [`Error::Invalid`] where a turn would be
+    /// parted.
+    async fn rewind_session(&self, key: &SessionKey, rewind: Rewind) -> Result<Session, Error>;
+
+    /// Begins a session that goes on from a message of another. The same request id again finds it.
+    /// [`Error::SessionNotFound`]; [`Error::Invalid`] where there is no such message, or a call would be parted.
+    async fn fork_session(&self, parent: &SessionKey, fork: Fork) -> Result<Session, Error>;
+
+    /// Turns of all teams whose client did not come in time, longest over first, at most `limit`.
+    async fn expired_turns(&self, limit: u32) -> Result<Vec<ExpiredTurn>, Error>;
 
     /// A turn.
     async fn turn(&self, key: &SessionKey, turn: &str) -> Result<Option<Turn>, Error>;

@@ -4,7 +4,7 @@ use steward_base::names::session_name;
 use steward_base::{FieldViolations, Integrity};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    ClientToolSpec, ContextFile, Environment, Message, Said, Session, SessionKey, Setup,
+    ClientToolSpec, ContextFile, Environment, Message, Rewind, Said, Session, SessionKey, Setup,
 };
 use steward_proto::agent::v1 as pb;
 use steward_proto::agent::v1::session_service_server::SessionService;
@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::convert::{exposure_to_pb, integrity_from_pb, session_key, timestamp_to_pb, usage_to_pb};
 use super::{agent_status, own_user, person};
-use crate::sessions::{Change, Sessions, Wanted};
+use crate::sessions::{Branch, Change, Sessions, Wanted};
 
 /// Serves [`Sessions`].
 #[derive(Debug, Clone)]
@@ -94,6 +94,56 @@ impl SessionService for SessionRpc {
         Ok(Response::new(pb::ListSessionsResponse {
             sessions: page.sessions.into_iter().map(session_to_pb).collect(),
             next_page_token: page.next_page_token,
+        }))
+    }
+
+    async fn delete_session(
+        &self,
+        request: Request<pb::DeleteSessionRequest>,
+    ) -> Result<Response<pb::DeleteSessionResponse>, Status> {
+        let person = person(steward_grpc::caller(&request)?)?;
+        let request = request.into_inner();
+        let key = key("name", &request.name).map_err(agent_status)?;
+        self.sessions
+            .delete(&person, &key, &request.etag)
+            .await
+            .map_err(agent_status)?;
+        Ok(Response::new(pb::DeleteSessionResponse {}))
+    }
+
+    async fn rewind_session(
+        &self,
+        request: Request<pb::RewindSessionRequest>,
+    ) -> Result<Response<pb::RewindSessionResponse>, Status> {
+        let person = person(steward_grpc::caller(&request)?)?;
+        let request = request.into_inner();
+        let key = key("name", &request.name).map_err(agent_status)?;
+        let rewind = Rewind {
+            to_seq: request.to_seq,
+            etag: request.etag,
+            request_id: request.request_id,
+        };
+        let session = self.sessions.rewind(&person, &key, rewind).await;
+        Ok(Response::new(pb::RewindSessionResponse {
+            session: Some(session_to_pb(session.map_err(agent_status)?)),
+        }))
+    }
+
+    async fn fork_session(
+        &self,
+        request: Request<pb::ForkSessionRequest>,
+    ) -> Result<Response<pb::ForkSessionResponse>, Status> {
+        let person = person(steward_grpc::caller(&request)?)?;
+        let request = request.into_inner();
+        let key = key("name", &request.name).map_err(agent_status)?;
+        let branch = Branch {
+            through_seq: request.through_seq,
+            title: request.title,
+            request_id: request.request_id,
+        };
+        let session = self.sessions.fork(&person, &key, branch).await;
+        Ok(Response::new(pb::ForkSessionResponse {
+            session: Some(session_to_pb(session.map_err(agent_status)?)),
         }))
     }
 

@@ -7,13 +7,13 @@ use steward_base::names::{TeamId, UserId, team_name, user_name};
 use steward_client::{ClientError, SessionStoreClient};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    Append, Appended, MessagePage, NewSession, Opened, Session, SessionKey, SessionPage, SessionStore, SessionUpdate,
-    Turn,
+    Append, Appended, ExpiredTurn, Fork, MessagePage, NewSession, Opened, Rewind, Session, SessionKey, SessionPage,
+    SessionStore, SessionUpdate, Turn,
 };
 use steward_proto::recall::v1 as pb;
 
 use super::recall_convert::{
-    append_to_pb, message_from_pb, new_session_to_pb, session_from_pb, turn_from_pb, update_to_pb,
+    append_to_pb, expired_from_pb, message_from_pb, new_session_to_pb, session_from_pb, turn_from_pb, update_to_pb,
 };
 use super::{failed, metadata};
 
@@ -38,7 +38,7 @@ impl RecallSessions {
 /// What recall's own reasons mean here; everything else is a failure of the dependency or a fault of ours.
 fn refused(key: &SessionKey, operation: &'static str, fence: u64, error: ClientError) -> Error {
     match error.reason {
-        "SESSION_NOT_FOUND" => Error::SessionNotFound { session: key.name() },
+        "SESSION_NOT_FOUND" | "SESSION_DELETED" => Error::SessionNotFound { session: key.name() },
         "TURN_RUNNING" => Error::TurnRunning {
             turn: metadata(&error, "turn"),
         },
@@ -73,6 +73,16 @@ fn list_refused(operation: &'static str, error: ClientError) -> Error {
         violations.add(violation.field.clone(), violation.description.clone());
     }
     Error::Invalid(violations)
+}
+
+/// A request that a person made and that is passed on as it is: what recall finds wrong with it is what they did.
+fn asked_wrongly(key: &SessionKey, operation: &'static str, request_id: &str, error: ClientError) -> Error {
+    match error.reason {
+        "REQUEST_ID_REUSED" | "SESSION_EXISTS" => Error::request_id_reused(request_id),
+        "MESSAGE_NOT_FOUND" => Error::field("through_seq", "must be a message that is in the context"),
+        "INVALID_REQUEST" => list_refused(operation, error),
+        _ => refused(key, operation, 0, error),
+    }
 }
 
 fn malformed(operation: &'static str, what: String) -> Error {
@@ -270,6 +280,57 @@ impl SessionStore for RecallSessions {
             messages: messages.map_err(|what| malformed(OPERATION, what))?,
             next_page_token: answer.next_page_token,
         })
+    }
+
+    async fn delete_session(&self, key: &SessionKey, etag: &str) -> Result<(), Error> {
+        let request = pb::DeleteSessionRequest {
+            name: key.name(),
+            etag: etag.to_owned(),
+        };
+        let answer = self.client.delete_session(request).await;
+        answer
+            .map(drop)
+            .map_err(|error| refused(key, "delete a session", 0, error))
+    }
+
+    async fn rewind_session(&self, key: &SessionKey, rewind: Rewind) -> Result<Session, Error> {
+        const OPERATION: &str = "rewind a session";
+        let request_id = rewind.request_id.clone();
+        let request = pb::RewindSessionRequest {
+            name: key.name(),
+            to_seq: rewind.to_seq,
+            etag: rewind.etag,
+            request_id: rewind.request_id,
+        };
+        let answer = self.client.rewind_session(request).await;
+        let answer = answer.map_err(|error| asked_wrongly(key, OPERATION, &request_id, error))?;
+        session_from_pb(answer.session.unwrap_or_default()).map_err(|what| malformed(OPERATION, what))
+    }
+
+    async fn fork_session(&self, parent: &SessionKey, fork: Fork) -> Result<Session, Error> {
+        const OPERATION: &str = "fork a session";
+        let request_id = fork.request_id.clone();
+        let request = pb::ForkSessionRequest {
+            name: parent.name(),
+            session_id: fork.id.to_string(),
+            through_seq: fork.through_seq,
+            title: fork.title,
+            request_id: fork.request_id,
+        };
+        let answer = self.client.fork_session(request).await;
+        let answer = answer.map_err(|error| asked_wrongly(parent, OPERATION, &request_id, error))?;
+        session_from_pb(answer.session.unwrap_or_default()).map_err(|what| malformed(OPERATION, what))
+    }
+
+    async fn expired_turns(&self, limit: u32) -> Result<Vec<ExpiredTurn>, Error> {
+        const OPERATION: &str = "list turns that waited too long";
+        let request = pb::ListExpiredTurnsRequest {
+            page_size: i32::try_from(limit).unwrap_or(i32::MAX),
+        };
+        let answer = self.client.list_expired_turns(request).await;
+        let turns = answer.map_err(|error| failed(RECALL, OPERATION, error))?.turns;
+        let turns = turns.into_iter().map(expired_from_pb).collect::<Result<_, _>>();
+        turns.map_err(|what| malformed(OPERATION, what))
     }
 
     async fn turn(&self, key: &SessionKey, turn: &str) -> Result<Option<Turn>, Error> {

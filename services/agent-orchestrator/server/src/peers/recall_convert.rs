@@ -4,7 +4,7 @@
 use steward_base::names::{SessionId, TeamId, parse_session, parse_user, session_name, user_name};
 use steward_base::{Integrity, Span, SpanOrigin, Timestamp};
 use steward_orchestrator_core::session::{
-    Append, ClientTool, Counters, DueReview, Exposure, Message, Native, NewMessage, NewSession, OpenCall, Prefix, Said,
+    Append, ClientTool, Counters, DueReview, ExpiredTurn, Exposure, Message, Native, NewMessage, NewSession, OpenCall, Prefix, Said,
     Session, SessionKey, SessionUpdate, ToolCall, Turn, TurnLease, TurnState, TurnUpdate, Usage,
 };
 use steward_proto::common::v1 as common;
@@ -181,7 +181,18 @@ pub(super) fn append_to_pb(key: &SessionKey, append: Append) -> pb::AppendMessag
         exposures: Vec::new(),
         acquire_lease: append.lease.map(lease_to_pb),
         release_lease: append.release,
+        expected_etag: append.expected_etag,
     }
+}
+
+pub(super) fn expired_from_pb(turn: pb::ExpiredTurn) -> Result<ExpiredTurn, String> {
+    let (team, id) = key(&turn.session)?;
+    let (_, user) = parse_user(&turn.user).map_err(|error| format!("a user is named {:?}: {error}", turn.user))?;
+    Ok(ExpiredTurn {
+        session: SessionKey { team, id },
+        user,
+        turn: turn.turn,
+    })
 }
 
 fn lease_to_pb(lease: TurnLease) -> pb::TurnLease {

@@ -1,5 +1,6 @@
 //! `ListPendingActions`: which of a person's sessions wait for their client.
 
+use steward_base::Timestamp;
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{Session, SessionKey};
 use steward_orchestrator_core::turn::{Closing, PendingCall};
@@ -50,15 +51,43 @@ impl Turns {
         }
     }
 
-    async fn expire(&self, session: &Session, turn: &str) {
+    /// Closes turns of whoever's that waited too long for their client; how many it closed. One that went on in the meantime
+    /// is left alone, and one that cannot be closed keeps no other from it.
+    pub(crate) async fn close_expired(&self, most: u32) -> Result<u64, Error> {
+        let mut closed = 0;
+        for waiting in self.store().expired_turns(most).await? {
+            match self.store().session(&waiting.session).await {
+                Ok(Some(session)) if is_over(&session, &waiting.turn, self.parts().clock.now()) => {
+                    closed += u64::from(self.expire(&session, &waiting.turn).await);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(session.id = %waiting.session.id, error = %error, "could not look at a turn that has expired");
+                }
+            }
+        }
+        Ok(closed)
+    }
+
+    async fn expire(&self, session: &Session, turn: &str) -> bool {
         let lock = self.parts().locks.of(&session.key);
         let _decided = lock.lock().await;
         if self.registry().running(&session.key).is_some() {
-            return;
+            return false;
         }
         // The next request of the session meets the same calls; nothing is lost by not closing them now.
-        if let Err(error) = self.close_turn(session, turn, Closing::Expired).await {
-            tracing::warn!(session.id = %session.key.id, error = %error, "could not close a turn that has expired");
+        match self.close_turn(session, turn, Closing::Expired).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(session.id = %session.key.id, error = %error, "could not close a turn that has expired");
+                false
+            }
         }
     }
+}
+
+/// The turn waits, and the first of its calls has waited too long.
+fn is_over(session: &Session, turn: &str, now: Timestamp) -> bool {
+    let mut waiting = session.open_calls.iter().filter(|open| open.turn == turn);
+    waiting.any(|open| open.expires <= now)
 }

@@ -156,6 +156,8 @@ impl Turns {
         let append = Append {
             lease: Some(self.lease(turn)),
             expected_seq: session.last_seq,
+            // What the turn's requests begin with is what was read.
+            expected_etag: session.etag.clone(),
             request_id: format!("{turn}/user"),
             messages: vec![message.clone()],
             turn: Some(TurnUpdate {

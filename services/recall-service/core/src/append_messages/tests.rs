@@ -62,6 +62,7 @@ fn append(session: &Session, turn: u8, state: TurnState, messages: usize) -> App
         acquire: None,
         release: false,
         expected_seq: session.last_seq,
+        expected_etag: String::new(),
         request: RequestKey {
             id: "r".to_owned(),
             hash: String::new(),

@@ -1,7 +1,9 @@
 //! Sessions in memory: for tests of the rules, and the reference that other stores are held to.
 
+mod lifecycle;
+
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,20 +14,25 @@ use steward_base::names::{SessionId, TeamId, session_name};
 use super::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore, Taken, Visibility};
 use crate::append_messages::{ANSWER_RETENTION, Append, Appended, Found, RequestKey, answer_again, decide};
 use crate::create_session::NewSession;
+use crate::delete_session::Deletion;
 use crate::error::Error;
+use crate::fork_session::Fork;
 use crate::get_session::{MessagePage, SessionRead, SessionView};
 use crate::lease::{Grant, LeaseRequest};
+use crate::mark_compacted::Compaction;
 use crate::message::Message;
 use crate::query::Query;
 use crate::query::matching::{Searchable, satisfied};
+use crate::rewind_session::Rewind;
 use crate::search::rank::{Candidate, Ranking};
 use crate::search::{Glimpse, Hit, HitQuery, Look, RecentQuery, Sort, Surroundings};
 use crate::session::{Frozen, Session};
 use crate::sessions::{DueReviewRef, not_found};
 use crate::team_activity::{ActivityPage, MOST_USERS, TeamActivity};
 use crate::tokenizer;
-use crate::turn::{DueReview, Turn};
+use crate::turn::{DueReview, ExpiredTurn, Turn};
 use crate::update_session::{self, SessionUpdate};
+use lifecycle::deleted;
 
 /// Keeps sessions as long as it lives.
 #[derive(Debug, Default)]
@@ -36,6 +43,7 @@ pub struct InMemorySessionStore {
 #[derive(Debug, Default)]
 struct Team {
     sessions: BTreeMap<SessionId, Kept>,
+    deleted: BTreeSet<SessionId>,
     created_by: HashMap<String, (String, SessionId)>,
     due_reviews: Vec<DueReview>,
 }
@@ -91,12 +99,17 @@ impl Kept {
         self.answers.insert(request.id, Answered { hash, appended, at });
     }
 
-    fn in_range(&self, range: &MessageRange) -> impl Iterator<Item = &Message> {
-        self.messages
+    /// In the order of their positions.
+    fn in_range(&self, range: &MessageRange) -> Vec<&Message> {
+        let asked_for = self
+            .messages
             .iter()
-            .filter(|message| (range.from..=range.to).contains(&message.seq))
+            .filter(|message| (range.from..=range.to).contains(&range.position(message)))
             .filter(|message| is_visible(message, range.visibility))
-            .filter(|message| range.roles.is_empty() || range.roles.contains(&message.body.role))
+            .filter(|message| range.roles.is_empty() || range.roles.contains(&message.body.role));
+        let mut found: Vec<&Message> = asked_for.collect();
+        found.sort_by_key(|message| range.position(message));
+        found
     }
 
     fn open_turn(&self) -> Option<&Turn> {
@@ -158,6 +171,9 @@ impl SessionStore for InMemorySessionStore {
         if let Some((hash, session)) = known.filter(|(_, session)| session.created > now.minus(ANSWER_RETENTION)) {
             same_request(hash, &new.request)?;
             return Ok(session.clone());
+        }
+        if team.deleted.contains(&new.id) {
+            return Err(deleted(&new.team, &new.id));
         }
         if team.sessions.contains_key(&new.id) {
             return Err(Error::SessionExists {
@@ -297,8 +313,7 @@ impl SessionStore for InMemorySessionStore {
         let team = teams
             .get_mut(&append.team)
             .ok_or_else(|| not_found(&append.team, &append.session))?;
-        let kept = team.sessions.get_mut(&append.session);
-        let kept = kept.ok_or_else(|| not_found(&append.team, &append.session))?;
+        let kept = team.kept(&append.team, &append.session)?;
         if let Some(answered) = kept.first_answer(&append.request, now)? {
             let first = answered.appended.clone();
             let first = first.ok_or_else(|| Error::request_id_reused(&append.request.id))?;
@@ -356,6 +371,31 @@ impl SessionStore for InMemorySessionStore {
             kept.session.revision += 1;
             Ok(())
         })
+    }
+
+    async fn delete_session(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {
+        self.delete(&deletion, now)
+    }
+
+    async fn rewind_session(&self, rewind: Rewind, now: Timestamp) -> Result<Session, Error> {
+        self.rewind(rewind, now)
+    }
+
+    async fn fork_session(&self, fork: Fork, now: Timestamp) -> Result<Session, Error> {
+        self.fork(fork, now)
+    }
+
+    async fn mark_compacted(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error> {
+        self.compact(compaction, now)
+    }
+
+    async fn expired_turns(
+        &self,
+        team: Option<&TeamId>,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<ExpiredTurn>, Error> {
+        Ok(self.expired(team, now, limit))
     }
 
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {

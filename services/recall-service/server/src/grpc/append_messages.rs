@@ -37,10 +37,11 @@ fn append_of(
     session: SessionId,
     mut request: pb::AppendMessagesRequest,
 ) -> Result<Append, Error> {
-    // By whom and under which fence the same is asked again makes no other request of it: a retry may come from the next
-    // holder.
+    // By whom, under which fence and upon which state the same is asked again makes no other request of it: a retry may come
+    // from the next holder.
     let fence = std::mem::take(&mut request.fence);
     let acquire = request.acquire_lease.take();
+    let expected_etag = std::mem::take(&mut request.expected_etag);
     let hash = request_hash("AppendMessages", &request);
     let mut violations = FieldViolations::new();
     let messages = messages_from_pb(request.messages, &mut violations);
@@ -70,6 +71,7 @@ fn append_of(
         }),
         release: request.release_lease,
         expected_seq: request.expected_seq,
+        expected_etag,
         request: RequestKey {
             id: request.request_id,
             hash,

@@ -4,7 +4,7 @@ mod message;
 mod search;
 mod session;
 
-pub(super) use message::{message_to_pb, messages_from_pb};
+pub(super) use message::{message_from_pb, message_to_pb, messages_from_pb};
 pub(super) use search::answer_to_pb;
 pub(super) use session::{
     client_tools_from_pb, counters_from_pb, exposures_from_pb, frozen_from_pb, open_calls_from_pb, prefix_from_pb,

@@ -3,6 +3,7 @@
 mod access;
 mod activity;
 mod errors;
+mod lifecycle;
 mod search;
 mod sessions;
 mod updates;

@@ -1,5 +1,6 @@
 //! Rows of messages and turns, and the append that writes them together with everything else.
 
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId};
@@ -16,7 +17,7 @@ use super::answers;
 use super::failure::Failure;
 use super::rows::{self, json, json_names, signed};
 use super::sessions::{self, Numbered};
-use super::{index, outbox};
+use super::{index, lifecycle, outbox};
 
 /// What an append needs to know, in one look: the session, the first answer to its request, its turn, another turn that is
 /// open, how many exposures are recorded, the last number of the index.
@@ -47,7 +48,9 @@ pub(super) async fn append(
         .bind(append.turn_id())
         .fetch_optional(&mut *connection)
         .await?;
-    let row = row.ok_or_else(|| sessions::missing(&team, &id))?;
+    let Some(row) = row else {
+        return Err(lifecycle::gone(connection, &team, &id).await?);
+    };
     let Numbered { number, mut session } = Numbered::from_row(&row)?;
     let answered: Option<(Vec<u8>, String)> = row
         .try_get::<Option<Vec<u8>>, _>("request_hash")?
@@ -121,12 +124,18 @@ async fn write(
 const INSERT: &str =
     "INSERT INTO message (doc, session, seq, role, said, sent, tool_calls, tool_call_id, tool_name, is_error,
          tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
-         created, native_provider, native_model, native_blocks)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23);
+         created, native_provider, native_model, native_blocks, place, replaces_to)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?25,
+         ?26);
      INSERT INTO message_index (rowid, said, tool, day)
      VALUES (?1, iif(?4 = 'tool', '', ?5), iif(?4 = 'tool', ?5, ?11), ?24)";
 
-async fn insert(connection: &mut SqliteConnection, session: i64, doc: i64, message: &Message) -> Result<(), Failure> {
+pub(super) async fn insert(
+    connection: &mut SqliteConnection,
+    session: i64,
+    doc: i64,
+    message: &Message,
+) -> Result<(), Failure> {
     let body = &message.body;
     let usage: Usage = body.usage.unwrap_or_default();
     let native = body.native.as_ref();
@@ -161,6 +170,8 @@ async fn insert(connection: &mut SqliteConnection, session: i64, doc: i64, messa
         .bind(native.map(|native| native.model.as_str()))
         .bind(native.map(|native| native.blocks_json.as_str()))
         .bind(tokenizer::day_text(message.created))
+        .bind(message.replaces.map(|replaced| signed(replaced.from)))
+        .bind(message.replaces.map(|replaced| signed(replaced.to)))
         .execute(connection)
         .await?;
     Ok(())
@@ -184,8 +195,58 @@ pub(super) async fn list_of(
     }
 }
 
-/// Messages in ascending order.
-async fn list(connection: &mut SqliteConnection, session: i64, range: &MessageRange) -> Result<Vec<Message>, Failure> {
+/// Messages of a context in the order of their places: the few summaries have an index of their own.
+macro_rules! in_context {
+    ($order:literal) => {
+        concat!(
+            "SELECT * FROM (
+                 SELECT * FROM (SELECT *, seq AS at FROM message
+                     WHERE session = ?1 AND place IS NULL AND seq BETWEEN ?2 AND ?3 AND rewound = 0 AND compacted = 0
+                           AND (?4 OR role IN (SELECT value FROM json_each(?5))) ORDER BY seq ", $order, " LIMIT ?6)
+                 UNION ALL
+                 SELECT * FROM (SELECT *, place AS at FROM message
+                     WHERE session = ?1 AND place IS NOT NULL AND place BETWEEN ?2 AND ?3 AND rewound = 0 AND compacted = 0
+                           AND (?4 OR role IN (SELECT value FROM json_each(?5))) ORDER BY place ", $order, " LIMIT ?6)
+             ) ORDER BY at ", $order, " LIMIT ?6"
+        )
+    };
+}
+
+/// Messages in the order of their positions.
+pub(super) async fn list(
+    connection: &mut SqliteConnection,
+    session: i64,
+    range: &MessageRange,
+) -> Result<Vec<Message>, Failure> {
+    let found = if range.visibility == Visibility::InContext {
+        let sql = match range.taken {
+            Taken::First => in_context!("ASC"),
+            Taken::Last => in_context!("DESC"),
+        };
+        sqlx::query(sql)
+            .bind(session)
+            .bind(signed(range.from))
+            .bind(signed(range.to))
+            .bind(range.roles.is_empty())
+            .bind(json_names(range.roles.iter().map(|role| role.as_str())))
+            .bind(i64::from(range.limit))
+            .fetch_all(connection)
+            .await?
+    } else {
+        by_number(connection, session, range).await?
+    };
+    let mut messages: Vec<Message> = found.iter().map(rows::placed_message).collect::<Result<_, _>>()?;
+    if range.taken == Taken::Last {
+        messages.reverse();
+    }
+    Ok(messages)
+}
+
+async fn by_number(
+    connection: &mut SqliteConnection,
+    session: i64,
+    range: &MessageRange,
+) -> Result<Vec<SqliteRow>, Failure> {
     let (rewound, least_compacted, most_compacted) = match range.visibility {
         Visibility::All => (1, 0, 1),
         Visibility::Searchable => (0, 0, 1),
@@ -202,7 +263,7 @@ async fn list(connection: &mut SqliteConnection, session: i64, range: &MessageRa
              AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq DESC LIMIT ?"
         }
     };
-    let found = sqlx::query(sql)
+    Ok(sqlx::query(sql)
         .bind(session)
         .bind(signed(range.from))
         .bind(signed(range.to))
@@ -213,12 +274,7 @@ async fn list(connection: &mut SqliteConnection, session: i64, range: &MessageRa
         .bind(json_names(range.roles.iter().map(|role| role.as_str())))
         .bind(i64::from(range.limit))
         .fetch_all(connection)
-        .await?;
-    let mut messages: Vec<Message> = found.iter().map(rows::message).collect::<Result<_, _>>()?;
-    if range.taken == Taken::Last {
-        messages.reverse();
-    }
-    Ok(messages)
+        .await?)
 }
 
 /// A page of messages, fetched in small batches.
@@ -237,7 +293,7 @@ pub(super) async fn page(
         let found = list(connection, session, &batch).await?;
         let is_last = found.len() < BATCH as usize;
         for message in found {
-            batch.from = message.seq + 1;
+            batch.from = range.position(&message) + 1;
             if page.offer(range, message).is_break() {
                 return Ok(page);
             }

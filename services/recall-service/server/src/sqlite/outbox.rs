@@ -11,14 +11,14 @@ use steward_recall_core::turn::DueReview;
 use super::failure::Failure;
 use super::rows::{self, signed};
 
-/// Teams that may have rows in their outbox, so that asking for all due reviews does not open every file.
+/// Teams that may have rows of a kind (due reviews, turns that wait), so that asking for all of them does not open every file.
 ///
 /// A team is added inside the transaction that writes a row, and taken out inside a transaction that finds none. The
 /// transactions of one team follow one another, so no row can be committed unnoticed in between.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TeamsWithDue(Arc<Mutex<BTreeSet<TeamId>>>);
+pub(super) struct TeamsWith(Arc<Mutex<BTreeSet<TeamId>>>);
 
-impl TeamsWithDue {
+impl TeamsWith {
     pub(super) fn add(&self, team: &TeamId) {
         self.lock().insert(team.clone());
     }

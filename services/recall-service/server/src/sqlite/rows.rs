@@ -8,7 +8,7 @@ use steward_base::names::{NameError, SessionId, TeamId, UserId};
 use steward_base::{Integrity, Timestamp};
 use steward_recall_core::Error;
 use steward_recall_core::lease::{Holding, Lease};
-use steward_recall_core::message::{Message, Native, NewMessage, Role, ToolResult};
+use steward_recall_core::message::{Message, Native, NewMessage, Replaced, Role, ToolResult};
 use steward_recall_core::session::{
     Counters, Exposure, Frozen, Lineage, LineageReason, PrefixState, Session, SessionSource, Usage,
 };
@@ -213,7 +213,21 @@ pub(super) fn message(row: &SqliteRow) -> Result<Message, Failure> {
         integrity: integrity(row, "integrity")?,
         rewound: flag(row, "rewound")?,
         compacted: flag(row, "compacted")?,
+        replaces: None,
         created: time(row, "created")?,
+    })
+}
+
+/// A message with its place in the context.
+pub(super) fn placed_message(row: &SqliteRow) -> Result<Message, Failure> {
+    let from: Option<i64> = row.try_get("place")?;
+    let to: Option<i64> = row.try_get("replaces_to")?;
+    Ok(Message {
+        replaces: from.zip(to).map(|(from, to)| Replaced {
+            from: unsigned(from),
+            to: unsigned(to),
+        }),
+        ..message(row)?
     })
 }
 

@@ -15,6 +15,7 @@ use steward_recall_core::update_session::{self, SessionUpdate};
 
 use super::answers::{self, CREATION};
 use super::failure::Failure;
+use super::lifecycle;
 use super::messages;
 use super::rows::{self, json, json_names, signed};
 
@@ -42,15 +43,9 @@ pub(super) async fn create(
 ) -> Result<Session, Failure> {
     let (team, request) = (new.team.clone(), new.request.clone());
     if let Some(id) = answers::first(connection, CREATION, &request, now).await? {
-        let id: SessionId = serde_json::from_str(&id)?;
-        return load(connection, &team, &id).await?.ok_or_else(|| missing(&team, &id));
+        return created_before(connection, &team, &id).await;
     }
-    if summary(connection, &team, &new.id).await?.is_some() {
-        return Err(Error::SessionExists {
-            session: session_name(&team, &new.id),
-        }
-        .into());
-    }
+    lifecycle::check_free(connection, &team, &new.id).await?;
     let root = match &new.lineage {
         Some(lineage) => {
             let parent = summary(connection, &team, &lineage.parent).await?;
@@ -63,6 +58,19 @@ pub(super) async fn create(
     add_exposures(connection, number, &session.exposures, 0, now).await?;
     answers::keep(connection, CREATION, &request, &json(&session.id)?, now).await?;
     Ok(session)
+}
+
+/// The session that the first answer to a creation named.
+pub(super) async fn created_before(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    id: &str,
+) -> Result<Session, Failure> {
+    let id: SessionId = serde_json::from_str(id)?;
+    match load(connection, team, &id).await? {
+        Some(session) => Ok(session),
+        None => Err(lifecycle::gone(connection, team, &id).await?),
+    }
 }
 
 pub(super) fn missing(team: &TeamId, session: &SessionId) -> Failure {
@@ -83,7 +91,7 @@ pub(super) async fn load(
         .map(|found| found.session))
 }
 
-async fn load_numbered(
+pub(super) async fn load_numbered(
     connection: &mut SqliteConnection,
     team: &TeamId,
     session: &SessionId,
@@ -221,7 +229,11 @@ const SAVE: &str = concat!(
 );
 
 /// Writes what requests begin with; it changes between turns only.
-async fn save_prompt(connection: &mut SqliteConnection, number: i64, session: &Session) -> Result<(), Failure> {
+pub(super) async fn save_prompt(
+    connection: &mut SqliteConnection,
+    number: i64,
+    session: &Session,
+) -> Result<(), Failure> {
     let frozen = &session.frozen;
     sqlx::query(
         "INSERT OR REPLACE INTO session_prompt
@@ -258,14 +270,24 @@ pub(super) async fn update(
         save_prompt(connection, number, &changed).await?;
     }
     if shown {
-        sqlx::query("DELETE FROM exposure WHERE session = ?")
-            .bind(number)
-            .execute(&mut *connection)
-            .await?;
-        add_exposures(connection, number, &changed.exposures, 0, now).await?;
+        replace_exposures(connection, number, &changed.exposures, now).await?;
     }
     save(connection, number, &changed, (&request, "null"), now).await?;
     Ok(changed)
+}
+
+/// Exposures instead of those that were recorded.
+pub(super) async fn replace_exposures(
+    connection: &mut SqliteConnection,
+    session: i64,
+    exposures: &[Exposure],
+    now: Timestamp,
+) -> Result<(), Failure> {
+    sqlx::query("DELETE FROM exposure WHERE session = ?")
+        .bind(session)
+        .execute(&mut *connection)
+        .await?;
+    add_exposures(connection, session, exposures, 0, now).await
 }
 
 /// A session with one of its turns and a page of its messages.
@@ -319,13 +341,14 @@ pub(super) async fn add_exposures(
 }
 
 /// Gives the new row's number.
-async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<i64, Failure> {
+pub(super) async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<i64, Failure> {
     let number: i64 = sqlx::query_scalar(
         "INSERT INTO session (team, id, user, source, title, parent, lineage_reason, root, project, model, skip_review,
              skip_memory, turns_since_memory, iterations_since_skill, user_turns, prefix_tools_sha256, prefix_system_sha256,
              prefix_messages_bytes, prefix_messages_sha256, planned_breaks, unplanned_breaks, requests, last_break_reason,
-             last_seq, open_calls, lowest_integrity, lease_fence, created, last_active, revision)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, '', 0, 0, 0, '', 0, '[]', ?, 0, ?, ?, ?)
+             usage_input, usage_cached_input, usage_cache_write, usage_output, last_seq, open_calls, lowest_integrity,
+             open_turn, lease_fence, created, last_active, revision)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)
          RETURNING number",
     )
     .bind(session.team.as_str())
@@ -343,7 +366,22 @@ async fn insert(connection: &mut SqliteConnection, session: &Session) -> Result<
     .bind(session.counters.turns_since_memory)
     .bind(session.counters.iterations_since_skill)
     .bind(session.counters.user_turns)
+    .bind(&session.prefix.tools_sha256)
+    .bind(&session.prefix.system_sha256)
+    .bind(signed(session.prefix.messages_bytes))
+    .bind(&session.prefix.messages_sha256)
+    .bind(session.prefix.planned_breaks)
+    .bind(session.prefix.unplanned_breaks)
+    .bind(session.prefix.requests)
+    .bind(&session.prefix.last_break_reason)
+    .bind(session.usage.input.map(signed))
+    .bind(session.usage.cached_input.map(signed))
+    .bind(session.usage.cache_write.map(signed))
+    .bind(session.usage.output.map(signed))
+    .bind(signed(session.last_seq))
+    .bind(json(&session.open_calls)?)
     .bind(session.lowest_integrity.level())
+    .bind(&session.open_turn)
     .bind(session.created.as_micros())
     .bind(session.last_active.as_micros())
     .bind(signed(session.revision))

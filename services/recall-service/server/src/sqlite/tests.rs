@@ -114,6 +114,7 @@ fn append(of: &str, id: &str, fence: u64, expected_seq: u64, text: &str) -> Appe
         acquire: None,
         release: false,
         expected_seq,
+        expected_etag: String::new(),
         request: request(format!("{id}-{expected_seq}-{text}")),
         messages: vec![said],
         turn: None,
@@ -236,8 +237,9 @@ async fn a_search_asks_the_index_once_and_looks_its_matches_up() {
     let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
     let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
     let mut reader = sqlite.read().await.unwrap();
-    for sort in [Sort::Relevance, Sort::Newest, Sort::Oldest] {
-        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", search::hits_sql(sort).0));
+    let sorts = [Sort::Relevance, Sort::Newest, Sort::Oldest];
+    for step in sorts.into_iter().flat_map(search::steps) {
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", step.sql));
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut *reader).await.unwrap();
         let steps: Vec<&str> = steps.iter().map(|(.., step)| step.as_str()).collect();
         let tables: Vec<&str> = steps

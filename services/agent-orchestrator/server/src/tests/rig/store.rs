@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use steward_base::names::{TeamId, UserId};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    Append, Appended, InMemorySessionStore, MessagePage, NewSession, Opened, Session, SessionKey, SessionPage,
-    SessionStore, SessionUpdate, Turn,
+    Append, Appended, ExpiredTurn, Fork, InMemorySessionStore, MessagePage, NewSession, Opened, Rewind, Session,
+    SessionKey, SessionPage, SessionStore, SessionUpdate, Turn,
 };
 use steward_testkit::{PATIENCE, wait_for};
 
@@ -115,6 +115,26 @@ impl SessionStore for CrashingStore {
     async fn open(&self, key: &SessionKey, turn: &str) -> Result<Option<Opened>, Error> {
         self.alive().await;
         self.inner.open(key, turn).await
+    }
+
+    async fn delete_session(&self, key: &SessionKey, etag: &str) -> Result<(), Error> {
+        self.alive().await;
+        self.inner.delete_session(key, etag).await
+    }
+
+    async fn rewind_session(&self, key: &SessionKey, rewind: Rewind) -> Result<Session, Error> {
+        self.alive().await;
+        self.inner.rewind_session(key, rewind).await
+    }
+
+    async fn fork_session(&self, parent: &SessionKey, fork: Fork) -> Result<Session, Error> {
+        self.alive().await;
+        self.inner.fork_session(parent, fork).await
+    }
+
+    async fn expired_turns(&self, limit: u32) -> Result<Vec<ExpiredTurn>, Error> {
+        self.alive().await;
+        self.inner.expired_turns(limit).await
     }
 
     async fn messages(&self, key: &SessionKey, size: i32, token: &str) -> Result<MessagePage, Error> {

@@ -16,7 +16,11 @@ pub(in crate::grpc) fn messages_from_pb(
         .collect()
 }
 
-fn message_from_pb(message: pb::Message, field: &str, violations: &mut FieldViolations) -> Option<NewMessage> {
+pub(in crate::grpc) fn message_from_pb(
+    message: pb::Message,
+    field: &str,
+    violations: &mut FieldViolations,
+) -> Option<NewMessage> {
     let role = role_from_pb(message.role, &format!("{field}.role"), violations);
     let spans = message.spans.into_iter().enumerate();
     let spans = spans
@@ -130,5 +134,9 @@ pub(in crate::grpc) fn message_to_pb(message: &Message) -> pb::Message {
         compacted: message.compacted,
         create_time: Some(time_to_pb(message.created)),
         native: body.native.as_ref().map(native_to_pb),
+        replaces: message.replaces.map(|replaced| pb::MessageRange {
+            from_seq: replaced.from,
+            to_seq: replaced.to,
+        }),
     }
 }

@@ -13,6 +13,7 @@ fn every_error() -> Vec<Error> {
         Error::Invalid(FieldViolations::one("field", "is wrong")),
         Error::request_id_reused("r1"),
         Error::SessionNotFound { session: session() },
+        Error::SessionDeleted { session: session() },
         Error::SessionExists { session: session() },
         Error::MessageNotFound {
             session: session(),
@@ -52,6 +53,7 @@ fn the_contract_of_errors_does_not_change_unnoticed() {
     InvalidArgument INVALID_REQUEST []
     InvalidArgument REQUEST_ID_REUSED ["requestId"]
     NotFound SESSION_NOT_FOUND ["session"]
+    NotFound SESSION_DELETED ["session"]
     AlreadyExists SESSION_EXISTS ["session"]
     NotFound MESSAGE_NOT_FOUND ["session", "seq"]
     NotFound TURN_NOT_FOUND ["turn"]

@@ -67,6 +67,43 @@ fn search_as(who: &str, shape: Shape) -> pb::SearchRequest {
     }
 }
 
+/// Requests that change a session as a whole, each with something wrong that is met last.
+fn lifecycle(
+    who: &str,
+) -> (
+    pb::DeleteSessionRequest,
+    pb::RewindSessionRequest,
+    pb::ForkSessionRequest,
+    pb::MarkCompactedRequest,
+) {
+    let delete = pb::DeleteSessionRequest {
+        name: S1.to_owned(),
+        etag: "99".to_owned(),
+    };
+    let rewind = pb::RewindSessionRequest {
+        name: S1.to_owned(),
+        to_seq: 99,
+        etag: String::new(),
+        request_id: format!("rewind by {who}"),
+    };
+    let fork = pb::ForkSessionRequest {
+        name: S1.to_owned(),
+        through_seq: 99,
+        request_id: format!("fork by {who}"),
+        ..Default::default()
+    };
+    let compact = pb::MarkCompactedRequest {
+        session: S1.to_owned(),
+        fence: 99,
+        expected_seq: 1,
+        range: Some(pb::MessageRange { from_seq: 1, to_seq: 1 }),
+        summary: Some(said("x")),
+        request_id: format!("compact by {who}"),
+        ..Default::default()
+    };
+    (delete, rewind, fork, compact)
+}
+
 /// Calls every RPC on session `s1` of ann in team red; the searches read it.
 async fn walk(who: &str, wire: Wire) -> Vec<(&'static str, String)> {
     let search = RecallClient::new(wire.clone());
@@ -135,11 +172,20 @@ async fn walk(who: &str, wire: Wire) -> Vec<(&'static str, String)> {
         ..Default::default()
     };
     let append = append(S1, 99, 1, vec![said("x")]);
+    let (delete, rewind, fork, compact) = lifecycle(who);
     vec![
         ("Search", outcome(search.search(search_as(who, read)).await)),
         ("Search for zoe", outcome(search.search(other_parent).await)),
         ("GetSession", outcome(store.get_session(get(S1)).await)),
         ("UpdateSession", outcome(store.update_session(update).await)),
+        ("DeleteSession", outcome(store.delete_session(delete).await)),
+        ("RewindSession", outcome(store.rewind_session(rewind).await)),
+        ("ForkSession", outcome(store.fork_session(fork).await)),
+        ("MarkCompacted", outcome(store.mark_compacted(compact).await)),
+        (
+            "ListExpiredTurns",
+            outcome(store.list_expired_turns(pb::ListExpiredTurnsRequest::default()).await),
+        ),
         ("ListMessages", outcome(store.list_messages(messages).await)),
         ("GetTurn", outcome(store.get_turn(turn).await)),
         ("ListSessions", outcome(store.list_sessions(list).await)),
@@ -201,7 +247,7 @@ async fn every_rpc_answers_every_credential_as_the_table_says() {
         }
     }
     insta::assert_snapshot!(table, @r"
-    nobody: CREDENTIAL_MISSING: Search Search for zoe GetSession UpdateSession ListMessages GetTurn ListSessions CreateSession AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    nobody: CREDENTIAL_MISSING: Search Search for zoe GetSession UpdateSession DeleteSession RewindSession ForkSession MarkCompacted ListExpiredTurns ListMessages GetTurn ListSessions CreateSession AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
     viewer: ok: Search
     viewer: INVALID_REQUEST(parent): Search for zoe
     member: ok: Search
@@ -226,15 +272,19 @@ async fn every_rpc_answers_every_credential_as_the_table_says() {
     review elsewhere: SESSION_NOT_FOUND: GetSession ListMessages
     review of another: SESSION_NOT_FOUND: Search GetSession ListMessages
     review of another: INVALID_REQUEST(parent): Search for zoe
-    service: ok: GetSession UpdateSession ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    service: ok: GetSession UpdateSession ListExpiredTurns ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    service: ETAG_MISMATCH: DeleteSession
+    service: INVALID_REQUEST(to_seq): RewindSession
+    service: MESSAGE_NOT_FOUND: ForkSession
+    service: STALE_FENCE: MarkCompacted RenewTurnLease AppendMessages
     service: TURN_NOT_FOUND: GetTurn
-    service: STALE_FENCE: RenewTurnLease AppendMessages
-    service for ann: ok: GetSession ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
-    service for ann: TURN_RUNNING: UpdateSession
+    service for ann: ok: GetSession ListExpiredTurns ListMessages ListSessions CreateSession AcquireTurnLease ReleaseTurnLease ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    service for ann: TURN_RUNNING: UpdateSession DeleteSession RewindSession
+    service for ann: MESSAGE_NOT_FOUND: ForkSession
+    service for ann: STALE_FENCE: MarkCompacted RenewTurnLease AppendMessages
     service for ann: TURN_NOT_FOUND: GetTurn
-    service for ann: STALE_FENCE: RenewTurnLease AppendMessages
-    service for blue: SESSION_NOT_FOUND: GetSession UpdateSession ListMessages GetTurn AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages
+    service for blue: SESSION_NOT_FOUND: GetSession UpdateSession DeleteSession RewindSession ForkSession MarkCompacted ListMessages GetTurn AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages
+    service for blue: ok: ListExpiredTurns ListDueReviews AcknowledgeDueReviews ListTeamActivity
     service for blue: INVALID_REQUEST(parent): ListSessions CreateSession CheckIntegrity
-    service for blue: ok: ListDueReviews AcknowledgeDueReviews ListTeamActivity
     ");
 }

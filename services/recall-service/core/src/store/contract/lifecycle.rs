@@ -1,0 +1,557 @@
+//! What becomes of a session as a whole: deleted, rewound, forked, compacted, waiting for too long.
+
+use std::time::Duration;
+
+use steward_base::Integrity;
+
+use super::{World, answered, asker, names, returned, said, session, team};
+use crate::append_messages::{Append, Appended, OpenCallsChange};
+use crate::delete_session::Deletion;
+use crate::error::Error;
+use crate::fork_session::Fork;
+use crate::lease::LeaseRequest;
+use crate::mark_compacted::{Compaction, RebuiltPrompt};
+use crate::message::{Message, NewMessage, Replaced, Role, ToolCall};
+use crate::rewind_session::Rewind;
+use crate::search::{Discover, Scroll};
+use crate::session::{LineageReason, OpenCall, Session};
+use crate::store::{MessageRange, Visibility};
+use crate::turn::{NewDueReview, TurnState, TurnUpdate};
+use crate::update_session::{Changes, SessionUpdate};
+
+fn deletion(id: &str, etag: &str) -> Deletion {
+    Deletion {
+        team: team("red"),
+        session: session(id),
+        etag: etag.to_owned(),
+    }
+}
+
+fn cut(world: &World, id: &str, to: u64) -> Rewind {
+    Rewind {
+        team: team("red"),
+        session: session(id),
+        to,
+        etag: String::new(),
+        request: world.request(),
+    }
+}
+
+fn branch(world: &World, parent: &str, id: &str, through: u64) -> Fork {
+    Fork {
+        team: team("red"),
+        parent: session(parent),
+        id: session(id),
+        through,
+        title: String::new(),
+        request: world.request(),
+    }
+}
+
+fn summary(world: &World, id: &str, (from, to): (u64, u64), expected_seq: u64, text: &str) -> Compaction {
+    Compaction {
+        team: team("red"),
+        session: session(id),
+        fence: 0,
+        expected_seq,
+        range: Replaced { from, to },
+        summary: said(text),
+        prompt: None,
+        usage: None,
+        request: world.request(),
+    }
+}
+
+/// Calls `c1`, which [`returned`] answers.
+fn calling(text: &str) -> NewMessage {
+    NewMessage {
+        tool_calls: vec![ToolCall {
+            id: "c1".to_owned(),
+            name: "terminal".to_owned(),
+            arguments_json: "{}".to_owned(),
+            sent_arguments_json: None,
+        }],
+        ..answered(text)
+    }
+}
+
+async fn stored(world: &World, id: &str) -> Session {
+    world.sessions.get_session(&team("red"), &session(id)).await.unwrap()
+}
+
+async fn listed(world: &World, id: &str, visibility: Visibility) -> Vec<Message> {
+    let range = MessageRange {
+        visibility,
+        ..MessageRange::in_context(0, u64::MAX >> 1, 1_000)
+    };
+    let page = world.sessions.list_messages(&team("red"), &session(id), &range).await;
+    page.unwrap().messages
+}
+
+async fn context(world: &World, id: &str) -> Vec<String> {
+    let messages = listed(world, id, Visibility::InContext).await;
+    messages.into_iter().map(|message| message.body.text).collect()
+}
+
+async fn found_from(world: &World, id: &str, query: &str) -> Vec<String> {
+    let discover = Discover {
+        query: query.to_owned(),
+        limit: 10,
+        ..Discover::default()
+    };
+    names(&world.ask(&asker(Some(id)), discover).await.unwrap())
+}
+
+fn violated<T>(refused: Result<T, Error>, field: &str) -> bool {
+    matches!(refused, Err(Error::Invalid(violations)) if violations.as_slice().iter().any(|one| one.field == field))
+}
+
+/// Of two replicas that read a session, the one that writes after the other has changed it is told, and nothing is kept.
+pub async fn an_append_upon_another_state_than_was_read_is_refused(world: &World) {
+    world.chat("s1", &["hello"]).await;
+    let read = stored(world, "s1").await;
+    let begins = |etag: &str| Append {
+        acquire: Some(LeaseRequest {
+            turn: "t9".to_owned(),
+            holder: "p1".to_owned(),
+            ttl: Duration::from_mins(1),
+        }),
+        expected_etag: etag.to_owned(),
+        ..world.append_to("s1", 0, 1, vec![said("what was that?")])
+    };
+    let change = SessionUpdate {
+        team: team("red"),
+        session: session("s1"),
+        etag: read.etag(),
+        changes: Changes {
+            system_prompt: Some("be brief".to_owned()),
+            ..Changes::default()
+        },
+        break_reason: "model".to_owned(),
+        request: world.request(),
+    };
+    world.sessions.update_session(change).await.unwrap();
+    let late = begins(&read.etag());
+    let refused = world.sessions.append_messages(late.clone()).await;
+    assert!(
+        matches!(refused, Err(Error::EtagMismatch { expected, .. }) if expected == read.etag()),
+        "an append that was built on the old prompt"
+    );
+    let now = stored(world, "s1").await;
+    assert_eq!((now.last_seq, now.lease.holding.clone()), (1, None));
+    let again = Append {
+        expected_etag: now.etag(),
+        ..late
+    };
+    let kept = world.sessions.append_messages(again.clone()).await.unwrap();
+    // A retry knows the state as little as the first try did after it was kept.
+    assert_eq!(world.sessions.append_messages(again).await.unwrap(), kept);
+}
+
+/// `Q-9`: the messages, the entries of the index and the due reviews go in one; who comes late is told.
+pub async fn a_deleted_session_is_gone_and_a_late_append_is_refused(world: &World) {
+    world.chat("s1", &["a goosander", "and a smew"]).await;
+    world.chat("s2", &["another goosander"]).await;
+    let fence = world.lease("s1", "t1").await;
+    let due = Append {
+        due_review: Some(NewDueReview {
+            id: "d1".to_owned(),
+            memory: true,
+            skills: false,
+            turn: "t1".to_owned(),
+            traceparent: String::new(),
+        }),
+        release: true,
+        ..world.append_to("s1", fence, 2, vec![answered("indeed")])
+    };
+    world.sessions.append_messages(due).await.unwrap();
+    let etag = stored(world, "s1").await.etag();
+    let stale = world.sessions.delete_session(deletion("s1", "1")).await;
+    assert!(matches!(stale, Err(Error::EtagMismatch { .. })));
+    world.sessions.delete_session(deletion("s1", &etag)).await.unwrap();
+
+    assert_eq!(world.found("goosander").await, ["s2"]);
+    assert!(world.found("smew").await.is_empty());
+    let (red, s1) = (team("red"), session("s1"));
+    assert!(matches!(
+        world.sessions.get_session(&red, &s1).await,
+        Err(Error::SessionNotFound { .. })
+    ));
+    assert!(world.sessions.list_due_reviews(None, 10).await.unwrap().is_empty());
+    let late = world
+        .sessions
+        .append_messages(world.append_to("s1", fence, 3, vec![said("late")]))
+        .await;
+    assert!(matches!(late, Err(Error::SessionDeleted { session }) if session.ends_with("s1")));
+    let anew = world.sessions.create_session(world.new_session("s1")).await;
+    assert!(matches!(anew, Err(Error::SessionDeleted { .. })));
+    let report = world.sessions.check_integrity(&red, false).await.unwrap();
+    assert_eq!((report.problems, report.messages), (Vec::<String>::new(), 1));
+    // Deleted it stays, and what never was is not deleted.
+    world.sessions.delete_session(deletion("s1", "")).await.unwrap();
+    assert!(matches!(
+        world.sessions.delete_session(deletion("s9", "")).await,
+        Err(Error::SessionNotFound { .. })
+    ));
+}
+
+/// A turn that runs has a process that goes on writing.
+pub async fn a_session_is_not_deleted_while_a_turn_runs(world: &World) {
+    world.chat("s1", &["hello"]).await;
+    let fence = world.lease("s1", "t1").await;
+    let refused = world.sessions.delete_session(deletion("s1", "")).await;
+    assert!(matches!(refused, Err(Error::TurnRunning { turn, .. }) if turn == "t1"));
+    world
+        .sessions
+        .release_turn_lease(&team("red"), &session("s1"), fence)
+        .await
+        .unwrap();
+    world.sessions.delete_session(deletion("s1", "")).await.unwrap();
+    assert!(world.found("hello").await.is_empty());
+}
+
+/// `Q-9`, case D-69: what was undone is kept and marked, and nobody sees it but a review.
+pub async fn what_was_rewound_is_kept_and_seen_by_nobody(world: &World) {
+    world.create("s1").await;
+    for (asked, told) in [("about teal", "it is a duck"), ("about scoters", "so are they")] {
+        world.say("s1", vec![said(asked), answered(told)]).await;
+    }
+    let before = stored(world, "s1").await;
+    let request = cut(world, "s1", 2);
+    let rewound = world.sessions.rewind_session(request.clone()).await.unwrap();
+    assert_eq!(rewound.last_seq, 4, "numbers go on behind what was cut");
+    assert_eq!(
+        (rewound.prefix.planned_breaks, rewound.prefix.last_break_reason.as_str()),
+        (before.prefix.planned_breaks + 1, "rewind")
+    );
+    assert_ne!(rewound.etag(), before.etag());
+    world.say("s1", vec![said("about smew")]).await;
+
+    assert_eq!(context(world, "s1").await, ["about teal", "it is a duck", "about smew"]);
+    assert!(world.found("scoters").await.is_empty());
+    assert_eq!(world.found("smew").await, ["s1"]);
+    let scroll = Scroll {
+        session: session("s1"),
+        around_seq: 3,
+        window: 5,
+        roles: Vec::new(),
+    };
+    let away = world.search.scroll(&asker(None), &scroll).await;
+    assert!(matches!(away, Err(Error::MessageNotFound { seq: 3, .. })));
+    let whole = listed(world, "s1", Visibility::All).await;
+    let marks: Vec<bool> = whole.iter().map(|message| message.rewound).collect();
+    assert_eq!(marks, [false, false, true, true, false]);
+    let report = world.sessions.check_integrity(&team("red"), false).await.unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+    // The same request again cuts nothing of what was said since.
+    let again = world.sessions.rewind_session(request).await.unwrap();
+    assert_eq!((again.last_seq, context(world, "s1").await.len()), (5, 3));
+    // Nothing behind the cut: nothing happens.
+    let same = world.sessions.rewind_session(cut(world, "s1", 5)).await.unwrap();
+    assert_eq!(same.prefix.planned_breaks, again.prefix.planned_breaks);
+}
+
+/// A cut leaves whole turns, and no turn that goes on.
+pub async fn a_rewind_cuts_whole_turns_between_turns(world: &World) {
+    world.create("s1").await;
+    let turn = vec![said("run it"), calling("I will"), returned("done"), answered("it ran")];
+    world.say("s1", turn).await;
+    for to in [1, 2, 3] {
+        let parted = world.sessions.rewind_session(cut(world, "s1", to)).await;
+        assert!(violated(parted, "to_seq"), "behind message {to}");
+    }
+    assert!(violated(
+        world.sessions.rewind_session(cut(world, "s1", 9)).await,
+        "to_seq"
+    ));
+    let stale = Rewind {
+        etag: "1".to_owned(),
+        ..cut(world, "s1", 0)
+    };
+    assert!(matches!(
+        world.sessions.rewind_session(stale).await,
+        Err(Error::EtagMismatch { .. })
+    ));
+    let fence = world.lease("s1", "t2").await;
+    assert!(matches!(
+        world.sessions.rewind_session(cut(world, "s1", 0)).await,
+        Err(Error::TurnRunning { .. })
+    ));
+    let (red, s1) = (team("red"), session("s1"));
+    world.sessions.release_turn_lease(&red, &s1, fence).await.unwrap();
+    assert_eq!(context(world, "s1").await.len(), 4, "what was refused left nothing");
+    world.sessions.rewind_session(cut(world, "s1", 0)).await.unwrap();
+    assert!(context(world, "s1").await.is_empty());
+}
+
+/// `Q-5`: the history comes along with its labels, and the two are one conversation until they part.
+pub async fn a_fork_takes_the_history_along_and_is_one_conversation(world: &World) {
+    world.create("s1").await;
+    world.say("s1", vec![said("about teal"), answered("a duck")]).await;
+    world.say("s1", vec![said("about scoters"), answered("ducks")]).await;
+    let parent = stored(world, "s1").await;
+    let request = branch(world, "s1", "s2", 2);
+    let forked = world.sessions.fork_session(request.clone()).await.unwrap();
+    assert_eq!(forked.frozen, parent.frozen);
+    let lineage = forked.lineage.clone().unwrap();
+    assert_eq!((lineage.parent, lineage.reason), (session("s1"), LineageReason::Branch));
+    assert_eq!((forked.root.as_str(), forked.last_seq), ("s1", 2));
+    assert_eq!(forked.counters.user_turns, 1);
+    assert_eq!(context(world, "s2").await, ["about teal", "a duck"]);
+    let first = |messages: Vec<Message>| messages.into_iter().next().unwrap();
+    assert_eq!(
+        first(listed(world, "s2", Visibility::All).await),
+        first(listed(world, "s1", Visibility::All).await),
+        "with its time and its labels"
+    );
+    assert_eq!(world.found("teal").await.len(), 1, "one conversation");
+    world.say("s2", vec![said("about smew")]).await;
+    assert_eq!(world.found("smew").await, ["s2"]);
+    assert_eq!(world.found("scoters").await, ["s1"]);
+    assert_eq!(stored(world, "s1").await, parent, "the other one is as it was");
+    let again = world.sessions.fork_session(request).await.unwrap();
+    assert_eq!((again.id.as_str(), again.last_seq), ("s2", 3));
+    // It outlives where it came from.
+    world.sessions.delete_session(deletion("s1", "")).await.unwrap();
+    assert_eq!(world.found("teal").await, ["s2"]);
+    assert_eq!(stored(world, "s2").await.lineage.unwrap().parent, session("s1"));
+}
+
+/// Nothing half is taken along, and nothing that is not there.
+pub async fn a_fork_that_is_refused_leaves_nothing(world: &World) {
+    world.create("s1").await;
+    let turn = vec![said("run it"), calling("I will"), returned("done"), answered("it ran")];
+    world.say("s1", turn).await;
+    let parted = world.sessions.fork_session(branch(world, "s1", "s2", 2)).await;
+    assert!(violated(parted, "through_seq"));
+    assert!(matches!(
+        world.sessions.fork_session(branch(world, "s1", "s2", 7)).await,
+        Err(Error::MessageNotFound { seq: 7, .. })
+    ));
+    assert!(matches!(
+        world.sessions.fork_session(branch(world, "s9", "s2", 0)).await,
+        Err(Error::SessionNotFound { .. })
+    ));
+    assert!(matches!(
+        world.sessions.fork_session(branch(world, "s1", "s1", 0)).await,
+        Err(Error::SessionExists { .. })
+    ));
+    let there = world.sessions.get_session(&team("red"), &session("s2")).await;
+    assert!(matches!(there, Err(Error::SessionNotFound { .. })));
+    let whole = world.sessions.fork_session(branch(world, "s1", "s2", 0)).await.unwrap();
+    assert_eq!(whole.last_seq, 4);
+}
+
+async fn birds(world: &World) {
+    world.create("s1").await;
+    for bird in ["teal", "scoter", "smew", "eider", "garganey"] {
+        world.say("s1", vec![said(&format!("about {bird}"))]).await;
+    }
+}
+
+/// `Z-4`: in the context the summary stands for them, everywhere else they are what they were.
+pub async fn a_summary_stands_in_the_place_of_what_it_replaces(world: &World) {
+    birds(world).await;
+    let before = stored(world, "s1").await;
+    let prompt = RebuiltPrompt {
+        system_prompt: "be kind".to_owned(),
+        stable_prompt_bytes: 2,
+        setup: vec![1, 2],
+        exposures: Vec::new(),
+    };
+    let compaction = Compaction {
+        prompt: Some(prompt),
+        ..summary(world, "s1", (2, 4), 5, "three ducks were discussed")
+    };
+    let done: Appended = world.sessions.mark_compacted(compaction.clone()).await.unwrap();
+    assert_eq!(done.last_seq, 6);
+    assert_eq!(
+        context(world, "s1").await,
+        ["about teal", "three ducks were discussed", "about garganey"]
+    );
+    // Page by page it is the same.
+    let mut paged = Vec::new();
+    let mut from = 0;
+    loop {
+        let range = MessageRange::in_context(from, u64::MAX >> 1, 1);
+        let page = world.sessions.list_messages(&team("red"), &session("s1"), &range).await;
+        let page = page.unwrap();
+        paged.extend(page.messages.into_iter().map(|message| message.seq));
+        match page.next {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    assert_eq!(paged, [1, 6, 5]);
+    let whole = listed(world, "s1", Visibility::All).await;
+    let compacted: Vec<bool> = whole.iter().map(|message| message.compacted).collect();
+    assert_eq!(compacted, [false, true, true, true, false, false]);
+    assert_eq!(whole[5].replaces, Some(Replaced { from: 2, to: 4 }));
+    assert_eq!(
+        found_from(world, "s1", "smew").await,
+        ["s1"],
+        "out of context, so not hidden"
+    );
+    assert!(
+        found_from(world, "s1", "garganey").await.is_empty(),
+        "case D-67: in context"
+    );
+    let after = stored(world, "s1").await;
+    assert_eq!(after.prefix.last_break_reason, "compression");
+    assert_eq!(after.prefix.planned_breaks, before.prefix.planned_breaks + 1);
+    assert_eq!(
+        (after.frozen.system_prompt.as_str(), after.frozen.setup.len()),
+        ("be kind", 2)
+    );
+    assert_eq!(after.last_active, before.last_active, "nobody said anything");
+    assert_eq!(world.sessions.mark_compacted(compaction).await.unwrap(), done);
+    assert_eq!(stored(world, "s1").await, after);
+    let report = world.sessions.check_integrity(&team("red"), false).await.unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+}
+
+/// A later summary takes the place of an earlier one and what follows it; a cut behind which they lie brings everything back.
+pub async fn summaries_follow_each_other_and_a_rewind_undoes_them(world: &World) {
+    birds(world).await;
+    let first = summary(world, "s1", (2, 3), 5, "first summary");
+    world.sessions.mark_compacted(first).await.unwrap();
+    world.say("s1", vec![said("about brambling")]).await;
+    let second = summary(world, "s1", (2, 5), 7, "second summary");
+    world.sessions.mark_compacted(second).await.unwrap();
+    assert_eq!(
+        context(world, "s1").await,
+        ["about teal", "second summary", "about brambling"]
+    );
+    // Behind the first summary, before the second.
+    world.sessions.rewind_session(cut(world, "s1", 6)).await.unwrap();
+    assert_eq!(
+        context(world, "s1").await,
+        ["about teal", "first summary", "about eider", "about garganey"]
+    );
+    world.sessions.rewind_session(cut(world, "s1", 4)).await.unwrap();
+    assert_eq!(
+        context(world, "s1").await,
+        ["about teal", "about scoter", "about smew", "about eider"]
+    );
+    assert_eq!(world.found("smew").await, ["s1"]);
+    assert!(world.found("brambling").await.is_empty());
+    // A fork after a summary has it as an ordinary message.
+    let anew = summary(world, "s1", (1, 3), 8, "third summary");
+    world.sessions.mark_compacted(anew).await.unwrap();
+    world.sessions.fork_session(branch(world, "s1", "s2", 0)).await.unwrap();
+    assert_eq!(context(world, "s2").await, ["third summary", "about eider"]);
+    assert_eq!(listed(world, "s2", Visibility::All).await[0].replaces, None);
+}
+
+/// No call is parted from its result (`Z-2`), and only who may write does.
+pub async fn a_compaction_that_is_refused_leaves_nothing(world: &World) {
+    world.create("s1").await;
+    let turn = vec![said("run it"), calling("I will"), returned("done"), answered("it ran")];
+    world.say("s1", turn).await;
+    let before = stored(world, "s1").await;
+    for range in [(1, 2), (3, 4), (3, 3)] {
+        let parted = world.sessions.mark_compacted(summary(world, "s1", range, 4, "x")).await;
+        assert!(violated(parted, "range"), "{range:?}");
+    }
+    for range in [(0, 2), (3, 2), (8, 9)] {
+        let none = world.sessions.mark_compacted(summary(world, "s1", range, 4, "x")).await;
+        assert!(violated(none, "range"), "{range:?}");
+    }
+    let behind = world
+        .sessions
+        .mark_compacted(summary(world, "s1", (1, 4), 3, "x"))
+        .await;
+    assert!(matches!(behind, Err(Error::SequenceMismatch { current: 4, .. })));
+    let tool = Compaction {
+        summary: returned("x"),
+        ..summary(world, "s1", (1, 4), 4, "x")
+    };
+    assert!(violated(world.sessions.mark_compacted(tool).await, "summary"));
+    let fence = world.lease("s1", "t2").await;
+    let between = world
+        .sessions
+        .mark_compacted(summary(world, "s1", (1, 4), 4, "x"))
+        .await;
+    assert!(matches!(between, Err(Error::TurnRunning { .. })));
+    let stale = Compaction {
+        fence: fence + 1,
+        ..summary(world, "s1", (1, 4), 4, "x")
+    };
+    assert!(matches!(
+        world.sessions.mark_compacted(stale).await,
+        Err(Error::StaleFence { .. })
+    ));
+    assert_eq!(stored(world, "s1").await.revision, before.revision);
+    let good = Compaction {
+        fence,
+        ..summary(world, "s1", (1, 4), 4, "it ran")
+    };
+    world.sessions.mark_compacted(good).await.unwrap();
+    let kept = listed(world, "s1", Visibility::InContext).await;
+    assert_eq!(kept.len(), 1);
+    assert_eq!(
+        kept[0].integrity,
+        Integrity::UnknownTool,
+        "no better than what it sums up"
+    );
+    assert_eq!(kept[0].body.role, Role::User);
+}
+
+/// `T-8`: whoever closes them is told which turns waited too long, of all teams; not those that somebody is at.
+pub async fn turns_that_waited_too_long_are_listed(world: &World) {
+    for (id, expires) in [("s1", Duration::from_hours(1)), ("s2", Duration::from_hours(30))] {
+        world.create(id).await;
+        let fence = world.lease(id, "t1").await;
+        let call = calling("").tool_calls.remove(0);
+        let waits = Append {
+            open_calls: OpenCallsChange::Replace(vec![OpenCall {
+                call,
+                turn: "t1".to_owned(),
+                expires: steward_base::Clock::now(&*world.clock).plus(expires),
+            }]),
+            turn: Some(TurnUpdate {
+                id: "t1".to_owned(),
+                state: TurnState::RequiresAction,
+                iterations: 1,
+                segments: 1,
+                error_reason: String::new(),
+                error_message: String::new(),
+            }),
+            release: true,
+            ..world.append_to(id, fence, 0, vec![said("run it"), calling("I will")])
+        };
+        world.sessions.append_messages(waits).await.unwrap();
+    }
+    assert!(world.sessions.list_expired_turns(None, 10).await.unwrap().is_empty());
+    world.clock.advance(Duration::from_hours(2));
+    let over = world.sessions.list_expired_turns(None, 10).await.unwrap();
+    assert_eq!(over.len(), 1);
+    assert_eq!((over[0].session.as_str(), over[0].turn.as_str()), ("s1", "t1"));
+    assert_eq!((over[0].team.as_str(), over[0].user.as_str()), ("red", "ann"));
+    world.clock.advance(Duration::from_hours(30));
+    let both = world.sessions.list_expired_turns(None, 10).await.unwrap();
+    let order: Vec<&str> = both.iter().map(|turn| turn.session.as_str()).collect();
+    assert_eq!(order, ["s1", "s2"]);
+    let blue = team("blue");
+    assert!(
+        world
+            .sessions
+            .list_expired_turns(Some(&blue), 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(world.sessions.list_expired_turns(None, 1).await.unwrap().len(), 1);
+    // Somebody is at it.
+    let fence = world.lease("s1", "t1").await;
+    assert_eq!(world.sessions.list_expired_turns(None, 10).await.unwrap().len(), 1);
+    let closed = Append {
+        open_calls: OpenCallsChange::Replace(Vec::new()),
+        release: true,
+        ..world.append_to("s1", fence, 2, vec![returned("cancelled")])
+    };
+    world.sessions.append_messages(closed).await.unwrap();
+    assert_eq!(world.sessions.list_expired_turns(None, 10).await.unwrap().len(), 1);
+    world.sessions.delete_session(deletion("s2", "")).await.unwrap();
+    assert!(world.sessions.list_expired_turns(None, 10).await.unwrap().is_empty());
+}
