@@ -197,7 +197,7 @@ async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Sessio
             client_tools,
             environment,
             platform_hint: PLATFORM_HINT.to_owned(),
-            system_message: String::new(),
+            ..pb::SessionSetup::default()
         }),
         request_id: request_id(),
     };

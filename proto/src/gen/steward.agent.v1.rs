@@ -2018,6 +2018,13 @@ pub struct SessionSetup {
     /// Where the conversation takes place, for example `terminal` or `chat`; shapes formatting; may be empty.
     #[prost(string, tag = "5")]
     pub platform_hint: ::prost::alloc::string::String,
+    /// Checks of memory entries that failed in the client's workspace, as the entries have them; up to 500. Such an entry is
+    /// not shown in this session.
+    #[prost(string, repeated, tag = "6")]
+    pub failed_checks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Skills by name, or bundles by slug, that the session opens at its start; up to 20. Missing ones are named in the prompt.
+    #[prost(string, repeated, tag = "7")]
+    pub preload_skills: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for SessionSetup {
     const NAME: &'static str = "SessionSetup";

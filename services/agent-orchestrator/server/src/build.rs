@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::grpc::{AccessRpc, AgentRpc, ModelRpc, SessionRpc};
 use crate::locks::SessionLocks;
 use crate::model::Models;
-use crate::peers::{RecallSessions, RemoteKnowledge};
+use crate::peers::{RecallSessions, RemoteBeside, RemoteKnowledge};
 use crate::sessions::Sessions;
 use crate::signer::{KeySigner, Minter};
 use crate::sqlite::SqliteAccessStore;
@@ -162,7 +162,8 @@ fn conversations(
     ));
     let memory = MemoryClient::new(deps.memory.clone());
     let skills = SkillClient::new(deps.skills.clone());
-    let knowledge = RemoteKnowledge::new(memory.clone(), skills.clone(), minter.clone());
+    let knowledge = RemoteKnowledge::new(deps.memory.clone(), deps.skills.clone(), minter.clone());
+    let beside = RemoteBeside::new(deps.memory.clone(), deps.skills.clone(), minter.clone());
     let tools = BuiltinTools::new(Clients {
         memory,
         skills,
@@ -181,6 +182,7 @@ fn conversations(
         locks,
         models: models.clone(),
         tools: Arc::new(tools),
+        beside: Arc::new(beside),
         minter: minter.clone(),
         tasks: boot.tasks.clone(),
         clock: Arc::clone(clock),

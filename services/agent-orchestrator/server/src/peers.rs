@@ -1,5 +1,6 @@
 //! The other services as this one calls them. Calls run one way: recall, memory and skills never call back.
 
+mod beside;
 mod knowledge;
 mod recall;
 mod recall_convert;
@@ -8,7 +9,10 @@ use steward_base::ErrorKind;
 use steward_client::{ClientError, ErrorOrigin};
 use steward_orchestrator_core::Error;
 
-pub(crate) use knowledge::{Knowledge, Known, RemoteKnowledge};
+#[cfg(test)]
+pub(crate) use beside::ProviderReply;
+pub(crate) use beside::{At, Beside, Happened, ProviderCall, RemoteBeside};
+pub(crate) use knowledge::{About, Knowledge, Known, Offered, RemoteKnowledge};
 pub(crate) use recall::RecallSessions;
 
 /// What an error of a peer is to our caller, where the peer's own reasons were looked at before.

@@ -21,7 +21,7 @@ use steward_orchestrator_core::session::{
 
 use crate::locks::SessionLocks;
 use crate::model::Models;
-use crate::peers::{Knowledge, Known};
+use crate::peers::{About, Knowledge, Known, Offered};
 use crate::signer::Person;
 
 pub(crate) use lifecycle::Branch;
@@ -66,6 +66,7 @@ struct Assembly<'a> {
     date: &'a str,
     kept: &'a KeptSetup,
     tools: &'a [ToolSpec],
+    offered: &'a Offered,
 }
 
 impl Sessions {
@@ -118,9 +119,11 @@ impl Sessions {
         model: String,
         made_by: &str,
     ) -> Result<Session, Error> {
-        let kept = KeptSetup::new(made_by.to_owned(), &wanted.setup, kept_files(&wanted.setup));
+        let mut kept = KeptSetup::new(made_by.to_owned(), &wanted.setup, kept_files(&wanted.setup));
+        let offered = self.knowledge.provider(person, &key.id, &wanted.project).await;
+        kept.provider = offered.there;
         let setup = kept.write()?;
-        let tools = tool_list(&wanted.setup.client_tools)?;
+        let tools = tool_list(&wanted.setup.client_tools, &wanted.project, &offered.tools)?;
         let assembly = Assembly {
             key: &key,
             project: &wanted.project,
@@ -128,6 +131,7 @@ impl Sessions {
             date: &self.clock.now().date(),
             kept: &kept,
             tools: &tools,
+            offered: &offered,
         };
         let (prompt, known) = self.assemble(person, assembly).await?;
         let new = NewSession {
@@ -151,11 +155,16 @@ impl Sessions {
     async fn assemble(&self, person: &Person, assembly: Assembly<'_>) -> Result<(SystemPrompt, Known), Error> {
         let Assembly { key, kept, tools, .. } = assembly;
         let names: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
-        let platform = &kept.environment.os;
-        let known = self
-            .knowledge
-            .known(person, &key.id, assembly.project, names.clone(), platform)
-            .await?;
+        let about = About {
+            person,
+            session: &key.id,
+            project: assembly.project,
+            tools: &names,
+            platform: &kept.environment.os,
+            failed_checks: &kept.failed_checks,
+            preloaded: &kept.preloaded,
+        };
+        let known = self.knowledge.known(about).await?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let facts = kept.environment.lines();
         let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
@@ -167,7 +176,9 @@ impl Sessions {
             caller_system: Some(&kept.system_message),
             context_files: &files,
             skill_index: Some(&known.skills),
+            opened_skills: Some(&known.preloaded),
             memory_snapshot: Some(&known.memory),
+            provider_block: Some(&assembly.offered.block),
             date: assembly.date,
             session: key.id.as_str(),
             model: assembly.model,
@@ -274,9 +285,10 @@ fn stable_bytes(prompt: &SystemPrompt) -> u32 {
     u32::try_from(prompt.stable_len).unwrap_or(0)
 }
 
-/// The built-in tools and the client's.
-fn tool_list(client_tools: &[ClientToolSpec]) -> Result<Vec<ToolSpec>, Error> {
-    let mut tools = steward_tools::definitions();
+/// The built-in tools, the client's, and the external memory's. A name of the last that one of the others has is refused:
+/// what comes from outside takes no name from anyone (`M-15`).
+fn tool_list(client_tools: &[ClientToolSpec], project: &str, offered: &[ToolSpec]) -> Result<Vec<ToolSpec>, Error> {
+    let mut tools = steward_tools::definitions(!project.is_empty());
     for tool in client_tools {
         let schema = RawValue::from_string(tool.input_schema.trim().to_owned());
         tools.push(ToolSpec {
@@ -284,6 +296,16 @@ fn tool_list(client_tools: &[ClientToolSpec]) -> Result<Vec<ToolSpec>, Error> {
             description: tool.description.clone(),
             input_schema: schema.map_err(|error| Error::internal("keep a client tool's schema", error))?,
         });
+    }
+    for tool in offered {
+        if tools.iter().any(|taken| taken.name == tool.name) {
+            tracing::warn!(
+                tool = tool.name,
+                "a tool of the external memory has a name that is taken"
+            );
+        } else {
+            tools.push(tool.clone());
+        }
     }
     tools.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(tools)

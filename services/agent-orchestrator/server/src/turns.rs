@@ -4,8 +4,11 @@
 //! is stored, under a lease. What is kept here in memory, the events of a turn, is for those who watch; when it is gone
 //! the stored messages tell the same in fewer words. Rules without effects are in the core, the loop is in the kernel.
 
+mod beside;
+mod clean;
 mod close;
 mod interrupt;
+mod lines;
 mod live;
 mod log;
 mod natives;
@@ -37,8 +40,10 @@ use steward_tools::{BuiltinTools, ToolAnswer, ToolContext};
 use crate::locks::SessionLocks;
 use crate::metrics::TurnMetrics;
 use crate::model::Models;
+use crate::peers::Beside;
 use crate::signer::{Minter, Person};
 
+use lines::Lines;
 use registry::Registry;
 
 pub(crate) use log::Following;
@@ -76,6 +81,7 @@ pub(crate) struct Parts {
     pub(crate) locks: SessionLocks,
     pub(crate) models: Models,
     pub(crate) tools: Arc<dyn ToolRunner>,
+    pub(crate) beside: Arc<dyn Beside>,
     pub(crate) minter: Minter,
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,
@@ -89,6 +95,7 @@ pub(crate) struct Parts {
 struct Shared {
     parts: Parts,
     registry: Registry,
+    lines: Lines,
     metrics: TurnMetrics,
 }
 
@@ -129,6 +136,7 @@ impl Turns {
         Self(Arc::new(Shared {
             parts,
             registry,
+            lines: Lines::default(),
             metrics,
         }))
     }
@@ -143,6 +151,10 @@ impl Turns {
 
     fn registry(&self) -> &Registry {
         &self.0.registry
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.0.lines
     }
 
     fn metrics(&self) -> &TurnMetrics {
@@ -207,7 +219,7 @@ impl Turns {
 
 /// What a turn's credential permits: the built-in tools and what belongs to them (`A-2`).
 fn turn_capabilities() -> BTreeSet<String> {
-    let around = ["memory_snapshot", "skill_index"];
+    let around = ["memory_snapshot", "skill_index", "memory_provider", "memory_checks"];
     steward_tools::NAMES
         .into_iter()
         .chain(around)

@@ -43,6 +43,30 @@ pub struct PresentEntry {
     pub text: String,
 }
 
+/// A correction that the person made in the session and that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedCorrection {
+    /// Resource name of the proposal.
+    pub proposal: String,
+    /// `notes` or `profile`.
+    pub target: String,
+    /// The person's words.
+    pub text: String,
+    /// Stored id of the span in which they stand.
+    pub span: String,
+}
+
+/// What there is for a review to look at beside the session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Present {
+    /// Memory entries, if memory is reviewed.
+    pub memory: Vec<PresentEntry>,
+    /// Corrections of the session that wait, if memory is reviewed; oldest first.
+    pub corrections: Vec<StagedCorrection>,
+    /// Skills.
+    pub skills: Vec<PresentSkill>,
+}
+
 /// A skill that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresentSkill {
@@ -95,8 +119,8 @@ pub trait Peers: Send + Sync {
     /// The session up to the review's upper message.
     async fn session(&self) -> Result<SessionView, Error>;
 
-    /// Memory entries, if memory is reviewed, and skills, as they stand now.
-    async fn present(&self) -> Result<(Vec<PresentEntry>, Vec<PresentSkill>), Error>;
+    /// Memory entries and corrections, if memory is reviewed, and skills, as they stand now.
+    async fn present(&self) -> Result<Present, Error>;
 
     /// Which model reviews.
     async fn route(&self) -> Result<Route, Error>;
@@ -114,6 +138,9 @@ pub trait Peers: Send + Sync {
 pub struct Opening {
     /// Memory entries as they stood.
     pub memory: Vec<PresentEntry>,
+    /// Corrections that waited.
+    #[serde(default)]
+    pub corrections: Vec<StagedCorrection>,
     /// Skills as they stood.
     pub skills: Vec<PresentSkill>,
     /// Model that gets a digest; absent when the session's own model gets the history.

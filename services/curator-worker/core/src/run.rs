@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steward_agent::kernel::{self, Ended, KernelError, Outcome, Ports, estimate_tokens};
 use steward_agent::review::{
-    Kinds as ReviewKinds, MemoryLine, ReviewInput, ReviewMode, ReviewModel, ReviewPolicy, ReviewRequest, SkillLine,
-    build, parse_verdict, review_settings,
+    CorrectionLine, Kinds as ReviewKinds, MemoryLine, ReviewInput, ReviewMode, ReviewModel, ReviewPolicy,
+    ReviewRequest, SkillLine, build, parse_verdict, review_settings,
 };
 use steward_base::Integrity;
 use steward_model::Usage;
@@ -21,7 +21,7 @@ use steward_model::Usage;
 use crate::error::Error;
 use crate::halt::{Halt, HaltReason};
 use crate::plan::{self, Plan, PlanFacts};
-use crate::ports::{Journal, Journalled, Opening, Peers, PresentEntry, PresentSkill, SessionView};
+use crate::ports::{Journal, Journalled, Opening, Peers, PresentEntry, PresentSkill, SessionView, StagedCorrection};
 use crate::problem::halt_on;
 use crate::review::{Ending, Mode, Problem, Rejected, Report, Review};
 use crate::summary;
@@ -99,7 +99,7 @@ async fn attempt(
     report.mode = Some(mode(request.mode));
     report.rubric = request.rubric.tag.into();
     report.integrity = request.spans.spans().iter().map(|span| span.integrity).min();
-    let ports = ports(kinds, &session, &request, peers, journal, halt);
+    let ports = ports(kinds, &session, &opening, &request, peers, journal, halt);
     let window = if opening.context_window == 0 {
         u64::MAX
     } else {
@@ -115,7 +115,7 @@ async fn open(late: bool, session: &SessionView, peers: &dyn Peers, journal: &Me
         return Ok(opening);
     }
     let route = peers.route().await?;
-    let (memory, skills) = peers.present().await?;
+    let present = peers.present().await?;
     let history: u64 = session
         .messages
         .iter()
@@ -135,8 +135,9 @@ async fn open(late: bool, session: &SessionView, peers: &dyn Peers, journal: &Me
         route.review_model
     };
     let opening = Opening {
-        memory,
-        skills,
+        memory: present.memory,
+        corrections: present.corrections,
+        skills: present.skills,
         digest_for: (plan == Plan::Digest).then_some(reviewer),
         context_window: route.context_window,
     };
@@ -147,6 +148,8 @@ async fn open(late: bool, session: &SessionView, peers: &dyn Peers, journal: &Me
 fn request(kinds: ReviewKinds, review: &Review, session: &SessionView, opening: &Opening) -> ReviewRequest {
     let memory: Vec<MemoryLine> = opening.memory.iter().map(memory_line).collect();
     let skills: Vec<SkillLine> = opening.skills.iter().map(skill_line).collect();
+    let numbered = (1..).zip(&opening.corrections);
+    let corrections: Vec<CorrectionLine> = numbered.map(|(at, one)| correction_line(at, one)).collect();
     let input = ReviewInput {
         kinds,
         parent_model: &session.model,
@@ -154,6 +157,7 @@ fn request(kinds: ReviewKinds, review: &Review, session: &SessionView, opening: 
         tools_json: Arc::clone(&session.tools_json),
         messages: &session.messages,
         memory: &memory,
+        corrections: &corrections,
         skills: &skills,
         model: opening
             .digest_for
@@ -168,6 +172,15 @@ fn memory_line(entry: &PresentEntry) -> MemoryLine {
     MemoryLine {
         target: entry.target.clone(),
         text: entry.text.clone(),
+    }
+}
+
+/// Numbered within the review: an id of the store would differ from one session to the next (`R-3`).
+fn correction_line(at: usize, correction: &StagedCorrection) -> CorrectionLine {
+    CorrectionLine {
+        id: format!("c{at}"),
+        target: correction.target.clone(),
+        text: correction.text.clone(),
     }
 }
 
@@ -190,6 +203,7 @@ fn mode(mode: ReviewMode) -> Mode {
 fn ports(
     kinds: ReviewKinds,
     session: &SessionView,
+    opening: &Opening,
     request: &ReviewRequest,
     peers: Arc<dyn Peers>,
     journal: &Arc<Memo>,
@@ -204,6 +218,7 @@ fn ports(
     let dispatch = dispatch::JournalledDispatch {
         policy: ReviewPolicy::new(kinds, session.memory_on, request.spans.clone()),
         spans: request.spans.clone(),
+        corrections: opening.corrections.clone(),
         ceiling,
         peers: Arc::clone(&peers),
         journal: Arc::clone(journal),

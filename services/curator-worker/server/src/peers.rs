@@ -1,19 +1,20 @@
 //! The other services as a review sees them: called with the token of its job and with nothing else.
 
 mod convert;
+mod corrections;
 mod generate;
 mod history;
 mod library;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use steward_base::names::{session_name, user_name};
+use steward_base::names::{TeamId, session_name, user_name};
 use steward_base::{ErrorKind, Fault};
 use steward_client::{ClientError, MemoryClient, ModelClient, RecallClient, SessionStoreClient, SkillClient};
 use steward_curator_core::Error;
 use steward_curator_core::ports::{
-    KeptReply, Peers, PresentEntry, PresentSkill, Route, SessionView, ToolOutcome, ToolUse,
+    KeptReply, Peers, Present, PresentEntry, PresentSkill, Route, SessionView, StagedCorrection, ToolOutcome, ToolUse,
 };
 use steward_curator_core::review::Review;
 use steward_model::{Continuation, ModelRequest};
@@ -52,6 +53,8 @@ pub(crate) struct JobPeers {
     tools: BuiltinTools,
     review: Review,
     token: JobToken,
+    /// The session's project; known once the session was read.
+    project: OnceLock<Option<TeamId>>,
 }
 
 impl JobPeers {
@@ -74,6 +77,7 @@ impl JobPeers {
             tools,
             review,
             token,
+            project: OnceLock::new(),
         })
     }
 
@@ -123,6 +127,10 @@ impl JobPeers {
         Ok(response.entries.into_iter().map(entry).collect())
     }
 
+    async fn corrections(&self) -> Result<Vec<StagedCorrection>, Error> {
+        corrections::load(&self.clients.memory, &self.review).await
+    }
+
     async fn present_skills(&self) -> Result<Vec<PresentSkill>, Error> {
         let request = skill::ListSkillsRequest {
             parent: self.user(),
@@ -143,18 +151,22 @@ impl JobPeers {
 impl Peers for JobPeers {
     async fn session(&self) -> Result<SessionView, Error> {
         let session = self.get_session().await?;
+        self.project
+            .get_or_init(|| TeamId::parse(session.project.as_str()).ok());
         let messages = history::load(&self.clients.sessions, &self.review).await?;
         history::view(session, messages, &self.review)
     }
 
-    async fn present(&self) -> Result<(Vec<PresentEntry>, Vec<PresentSkill>), Error> {
-        let mut entries = Vec::new();
+    async fn present(&self) -> Result<Present, Error> {
+        let mut present = Present::default();
         if self.review.kinds.memory {
             for target in ["profile", "notes"] {
-                entries.extend(self.entries(target).await?);
+                present.memory.extend(self.entries(target).await?);
             }
+            present.corrections = self.corrections().await?;
         }
-        Ok((entries, self.present_skills().await?))
+        present.skills = self.present_skills().await?;
+        Ok(present)
     }
 
     async fn route(&self) -> Result<Route, Error> {
@@ -176,6 +188,7 @@ impl Peers for JobPeers {
             team: self.review.team.clone(),
             user: self.review.user.clone(),
             session: Some(self.review.session.clone()),
+            project: self.project.get().cloned().flatten(),
             work: self.review.id.to_string(),
             credentials: self.token.credentials(),
             key: call.key,

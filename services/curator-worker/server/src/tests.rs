@@ -14,6 +14,7 @@ use steward_proto::agent::v1::model_message::Message as Sent;
 use steward_proto::common::v1 as common;
 use steward_proto::learning::v1 as pb;
 use steward_proto::learning::v1::{ReviewState, review_write};
+use steward_proto::memory::v1 as memory;
 use steward_runtime::Boot;
 use steward_testkit::{PATIENCE, TempDir, wait_for, wait_for_some};
 
@@ -119,6 +120,57 @@ impl Rig {
         })
         .await
     }
+}
+
+/// A proposal as memory-service shows it to the review of Ann's session `s`.
+fn waits(id: &str, session: &str, span: &str, origin: common::Origin) -> memory::Proposal {
+    let add = memory::operation::Action::Add(memory::AddEntry {
+        content: format!("From now on, {id}."),
+    });
+    memory::Proposal {
+        name: format!("teams/red/memoryProposals/{id}"),
+        store: format!("{ANN}/memory/profile"),
+        operations: vec![memory::Operation { action: Some(add) }],
+        provenance: Some(memory::Provenance {
+            origin: origin.into(),
+            evidence: Some(common::Evidence {
+                session: format!("teams/red/sessions/{session}"),
+                spans: vec![span.to_owned()],
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// The corrections of this session up to the review's last message, and no other proposal.
+#[tokio::test]
+async fn a_review_decides_on_the_corrections_of_its_own_session() {
+    let confirm = r#"{"action":"confirm","correction":"c1"}"#;
+    let rig = Rig::new("worker-corrections", [calls(&[("memory", confirm)]), says(NOTHING)]).await;
+    let foreground = common::Origin::Foreground;
+    rig.fakes.state().proposals = vec![
+        waits("elsewhere", "other", "s1", foreground),
+        waits("proposed", "s", "s1", common::Origin::Review),
+        waits("later", "s", "s3", foreground),
+        waits("german", "s", "s1", foreground),
+    ];
+    rig.fakes.due("r1", 2, true, false);
+    let review = rig.reaches("r1", ReviewState::Succeeded).await;
+    assert_eq!(review.summary, "Profile updated (a correction)");
+    let approved = rig.fakes.state().approved.clone();
+    let approved: Vec<&str> = approved.iter().map(|request| request.name.as_str()).collect();
+    assert_eq!(approved, ["teams/red/memoryProposals/german"]);
+    let request = rig.fakes.requests().remove(0);
+    let Some(Sent::User(asked)) = request.messages.last().and_then(|last| last.message.clone()) else {
+        panic!("a review asks as a user")
+    };
+    assert!(
+        asked
+            .text
+            .contains("Corrections that wait for you:\n- c1 profile: From now on, german.\n\n")
+    );
 }
 
 #[tokio::test]

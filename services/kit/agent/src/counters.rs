@@ -43,6 +43,8 @@ pub struct TurnFacts {
     pub iterations_after_skill_use: Option<u32>,
     /// Whether this turn may make a review due at all ([`may_be_reviewed`]).
     pub reviewable: bool,
+    /// Whether a correction by the person was staged in it, which waits for a review to be decided.
+    pub corrected: bool,
 }
 
 impl TurnFacts {
@@ -111,7 +113,8 @@ pub fn may_be_reviewed(end: TurnEnd, session: SessionKind) -> bool {
     end == TurnEnd::Delivered && session == SessionKind::Foreground
 }
 
-/// The counters after a turn, and what became due. A turn that cannot be reviewed still counts, so that the next one that
+/// The counters after a turn, and what became due. A correction waits for no counter: the next session is to know of it.
+/// A turn that cannot be reviewed still counts, so that the next one that
 /// can be is reviewed in its place.
 pub fn after_turn(counters: Counters, facts: TurnFacts, settings: NudgeSettings) -> (Counters, Due) {
     let turns = if facts.used_memory {
@@ -125,7 +128,8 @@ pub fn after_turn(counters: Counters, facts: TurnFacts, settings: NudgeSettings)
     };
     let reached = |count: u32, threshold: u32| facts.reviewable && threshold > 0 && count >= threshold;
     let due = Due {
-        memory: reached(turns, settings.memory_turns),
+        memory: reached(turns, settings.memory_turns)
+            || (facts.corrected && facts.reviewable && settings.memory_turns > 0),
         skills: reached(iterations, settings.skill_iterations),
     };
     let next = Counters {
@@ -283,6 +287,30 @@ mod tests {
             )
             .turns_since_memory,
             0
+        );
+    }
+
+    #[test]
+    fn a_correction_waits_for_no_counter_and_a_review_that_is_off_stays_off() {
+        let corrected = TurnFacts {
+            corrected: true,
+            ..turn(1)
+        };
+        let (after, due) = after_turn(Counters::default(), corrected, NudgeSettings::default());
+        assert_eq!((after.turns_since_memory, due.memory, due.skills), (0, true, false));
+        let off = NudgeSettings {
+            memory_turns: 0,
+            ..NudgeSettings::default()
+        };
+        assert!(!after_turn(Counters::default(), corrected, off).1.any());
+        let interrupted = TurnFacts {
+            reviewable: false,
+            ..corrected
+        };
+        assert!(
+            !after_turn(Counters::default(), interrupted, NudgeSettings::default())
+                .1
+                .any()
         );
     }
 }

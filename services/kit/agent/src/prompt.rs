@@ -36,6 +36,8 @@ pub struct PromptInputs<'a> {
     pub context_files: &'a [ContextFile<'a>],
     /// The skill index, byte for byte as the registry gave it (`S-4`).
     pub skill_index: Option<&'a str>,
+    /// Skills that the session opens at its start, byte for byte as the registry gave them (`S-18`).
+    pub opened_skills: Option<&'a str>,
     /// The memory snapshot, byte for byte as the memory service gave it (`M-8`).
     pub memory_snapshot: Option<&'a str>,
     /// What an external memory provider has to say (`M-15`).
@@ -94,6 +96,7 @@ fn context_tier(inputs: &PromptInputs<'_>) -> String {
 fn volatile_tier(inputs: &PromptInputs<'_>) -> String {
     let mut parts = Vec::new();
     parts.extend(present(inputs.skill_index).map(str::to_owned));
+    parts.extend(present(inputs.opened_skills).map(str::to_owned));
     parts.extend(present(inputs.memory_snapshot).map(str::to_owned));
     parts.extend(present(inputs.provider_block).map(str::to_owned));
     parts.push(format!(

@@ -15,7 +15,7 @@ mod rubric;
 mod spans;
 mod verdict;
 
-pub use data::{MemoryLine, SkillLine};
+pub use data::{CorrectionLine, MemoryLine, SkillLine};
 pub use evidence::{Basis, Evidence};
 pub use hide::hide_output;
 pub use policy::{Admission, MAX_WRITES, Refusal, ReviewPolicy};

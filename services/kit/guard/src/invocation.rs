@@ -81,17 +81,31 @@ pub fn said(message: &str) -> Said<'_> {
     }
 }
 
+/// What the person said where a command's message is followed by more, such as attachments and recalled memory; `None`
+/// where `sent` does not begin with one.
+pub fn said_first(sent: &str) -> Option<Said<'_>> {
+    match framed(sent)? {
+        ("", _) => Some(Said::Nothing),
+        (words, _) => Some(Said::Instruction(words)),
+    }
+}
+
 fn instruction(message: &str) -> Option<&str> {
-    let rest = message.strip_prefix(HEAD)?;
+    framed(message).and_then(|(words, rest)| rest.is_empty().then_some(words))
+}
+
+/// The person's words in a message at the beginning of `text`, and what comes after it.
+fn framed(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix(HEAD)?;
     let (head, body) = rest.split_once(']')?;
     let (_, numbers) = head.split_once(": ")?;
     let (all, own) = numbers.split_once(" bytes, of which the last ")?;
     let own: usize = own.strip_suffix(" are the user's own words")?.parse().ok()?;
-    if all.parse() != Ok(body.len()) {
-        return None;
-    }
+    let (body, rest) = body.split_at_checked(all.parse().ok()?)?;
     let (frame, words) = body.split_at_checked(body.len().checked_sub(own)?)?;
-    frame.ends_with(&format!("{AGAIN}: {own} bytes]\n")).then_some(words)
+    frame
+        .ends_with(&format!("{AGAIN}: {own} bytes]\n"))
+        .then_some((words, rest))
 }
 
 #[cfg(test)]
@@ -150,6 +164,9 @@ mod tests {
             let parts = texts.into_iter().map(|text| Part { name: "x".to_owned(), text }).collect();
             let built = message(&Invocation { command, note, parts, instruction: instruction.clone() });
             prop_assert_eq!(said(&built), Said::Instruction(&instruction));
+            let followed = format!("{built}\n\n[Attachment x begins]");
+            prop_assert_eq!(said_first(&followed), Some(Said::Instruction(&instruction)));
+            prop_assert_eq!(said(&followed), Said::Plain(&followed));
         }
     }
 }

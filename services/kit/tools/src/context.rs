@@ -18,6 +18,8 @@ pub struct ToolContext {
     pub user: UserId,
     /// The session that is under way or looked at.
     pub session: Option<SessionId>,
+    /// The session's project, if it has one.
+    pub project: Option<TeamId>,
     /// Id of the turn or of the job: refusals for lack of room become final within it (`M-5`).
     pub work: String,
     /// The restricted credential of the turn or job. Origin and permissions come from it alone (`A-2`).
@@ -77,6 +79,15 @@ impl Basis {
 }
 
 impl ToolContext {
+    /// The notes of the session's project; `None` without one.
+    pub(crate) fn project_notes(&self) -> Option<String> {
+        let project = self.project.as_ref()?;
+        Some(format!(
+            "{}/projects/{project}/memory/notes",
+            names::team_name(&self.team)
+        ))
+    }
+
     pub(crate) fn user_name(&self) -> String {
         names::user_name(&self.team, &self.user)
     }

@@ -25,10 +25,15 @@ pub fn is_builtin(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// The built-in tools as the model sees them, sorted by name.
-pub fn definitions() -> Vec<ToolSpec> {
+/// The built-in tools as the model sees them, sorted by name. In a session with a project, memory has a third target.
+pub fn definitions(in_project: bool) -> Vec<ToolSpec> {
+    let memory_text = if in_project {
+        format!("{MEMORY_TEXT}\n\n{PROJECT_TEXT}")
+    } else {
+        MEMORY_TEXT.to_owned()
+    };
     vec![
-        tool(MEMORY, MEMORY_TEXT, &memory_schema()),
+        tool(MEMORY, &memory_text, &memory_schema(in_project)),
         tool(SESSION_SEARCH, SEARCH_TEXT, &search_schema()),
         tool(SKILL_MANAGE, SKILL_MANAGE_TEXT, &skill_manage_schema()),
         tool(SKILL_VIEW, SKILL_VIEW_TEXT, &skill_view_schema()),
@@ -58,6 +63,10 @@ none, and only the result has to fit, so use it to make room and add in one go. 
 that a write is final means it.
 
 Changes are kept at once; the copy in your instructions is from the start of this session and is not updated.";
+
+const PROJECT_TEXT: &str = "\
+This session belongs to a project, which has a third target: `project` is what everyone who works on it has to know. The \
+others read it too, so nothing of this person's own goes there; what you write waits for someone who decides on it.";
 
 const SEARCH_TEXT: &str = "\
 Looks into past sessions with this person and returns what was said, word for word. Use it when they refer to something \
@@ -115,14 +124,19 @@ fn why() -> Value {
     text("Why, in one sentence of at most 500 characters. Optional.")
 }
 
-fn memory_schema() -> Value {
+fn memory_schema(in_project: bool) -> Value {
+    let targets: &[&str] = if in_project {
+        &["notes", "profile", "project"]
+    } else {
+        &["notes", "profile"]
+    };
     let content = "The entry. For add, and for replace the whole new entry.";
     let old_text = "A piece of the entry in question that no other entry contains. For replace and remove.";
     json!({
         "type": "object",
         "properties": {
-            "action": {"type": "string", "enum": ["add", "replace", "remove", "batch"], "description": "What to do."},
-            "target": {"type": "string", "enum": ["notes", "profile"], "description": "Which of the two."},
+            "action": {"type": "string", "enum": ["add", "replace", "remove", "batch", "confirm", "drop"], "description": "What to do; confirm and drop in reviews only."},
+            "target": {"type": "string", "enum": targets, "description": "Which of them."},
             "content": text(content),
             "old_text": text(old_text),
             "operations": {
@@ -139,6 +153,7 @@ fn memory_schema() -> Value {
                     "additionalProperties": false
                 }
             },
+            "correction": text("Reviews only: id of a correction that waits. For confirm, which keeps it, as it is or worded by content, in place of old_text if that is given; and for drop."),
             "evidence": evidence(),
             "basis": basis(),
             "why": why()
@@ -216,14 +231,33 @@ mod tests {
 
     #[test]
     fn the_bytes_of_the_tool_list_are_pinned() {
-        let canonical = canonical_tools(&definitions()).unwrap();
+        let canonical = canonical_tools(&definitions(false)).unwrap();
         // A change here breaks the prefix of no running session, since each keeps its own list, but it must be meant.
         insta::assert_snapshot!(canonical);
     }
 
+    /// `M-1`: only a session that has a project is offered its notes.
+    #[test]
+    fn the_projects_notes_are_offered_where_there_is_a_project() {
+        let memory = |in_project| definitions(in_project).swap_remove(0);
+        assert!(!memory(false).input_schema.get().contains("project"));
+        assert!(
+            memory(true)
+                .input_schema
+                .get()
+                .contains(r#"["notes","profile","project"]"#)
+        );
+        assert!(memory(true).description.starts_with(&memory(false).description));
+        let others = |in_project| definitions(in_project).split_off(1);
+        assert_eq!(
+            canonical_tools(&others(true)).unwrap(),
+            canonical_tools(&others(false)).unwrap()
+        );
+    }
+
     #[test]
     fn definitions_come_in_the_order_of_their_names() {
-        let names: Vec<String> = definitions().into_iter().map(|tool| tool.name).collect();
+        let names: Vec<String> = definitions(true).into_iter().map(|tool| tool.name).collect();
         assert_eq!(names, NAMES);
         assert!(is_builtin("memory") && !is_builtin("shell"));
     }

@@ -10,6 +10,7 @@ mod answer;
 mod arguments;
 mod citation;
 mod context;
+mod correction;
 mod definitions;
 mod failure;
 mod memory;

@@ -8,6 +8,7 @@ use crate::answer::{Effect, EffectResult, ToolAnswer, count, own};
 use crate::arguments::Arguments;
 use crate::citation::{self, Citation};
 use crate::context::ToolContext;
+use crate::correction;
 use crate::definitions::MEMORY;
 use crate::failure::refused;
 use crate::{Clients, STORE_NAMES};
@@ -15,27 +16,27 @@ use crate::{Clients, STORE_NAMES};
 /// How many entries an answer lists.
 const LISTED: i32 = 500;
 
-/// Which of the person's two stores.
+/// One of the person's two stores, or the notes of the session's project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Notes,
     Profile,
+    Project,
 }
 
 impl Target {
     const WORDS: &'static [(&'static str, Self)] = &[("notes", Self::Notes), ("profile", Self::Profile)];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Notes => "notes",
-            Self::Profile => "profile",
-        }
-    }
+    const WORDS_IN_PROJECT: &'static [(&'static str, Self)] = &[
+        ("notes", Self::Notes),
+        ("profile", Self::Profile),
+        ("project", Self::Project),
+    ];
 
     const fn title(self) -> &'static str {
         match self {
             Self::Notes => "Notes",
             Self::Profile => "Profile",
+            Self::Project => "Project notes",
         }
     }
 }
@@ -46,6 +47,8 @@ enum Action {
     Replace,
     Remove,
     Batch,
+    Confirm,
+    Drop,
 }
 
 impl Action {
@@ -56,6 +59,8 @@ impl Action {
         ("replace", Self::Replace),
         ("remove", Self::Remove),
         ("batch", Self::Batch),
+        ("confirm", Self::Confirm),
+        ("drop", Self::Drop),
     ];
 
     const fn as_str(self) -> &'static str {
@@ -64,6 +69,8 @@ impl Action {
             Self::Replace => "replace",
             Self::Remove => "remove",
             Self::Batch => "batch",
+            Self::Confirm => "confirm",
+            Self::Drop => "drop",
         }
     }
 }
@@ -79,7 +86,10 @@ struct Call {
 type Read = Result<Call, (Vec<String>, Option<Target>)>;
 
 pub(crate) async fn call(clients: &Clients, context: &ToolContext, arguments: &str) -> ToolAnswer {
-    let call = match read(arguments) {
+    if let Some(decision) = correction::read(arguments) {
+        return correction::decide(clients, context, decision).await;
+    }
+    let call = match read(arguments, context.project.is_some()) {
         Ok(call) => call,
         Err((problems, target)) => return misused(clients, context, &problems, target).await,
     };
@@ -100,10 +110,15 @@ pub(crate) async fn call(clients: &Clients, context: &ToolContext, arguments: &s
     }
 }
 
-fn read(text: &str) -> Read {
+fn read(text: &str, in_project: bool) -> Read {
     let mut arguments = Arguments::parse(text).map_err(|problem| (vec![problem], None))?;
     let action = arguments.required_choice("action", Action::ALL);
-    let target = arguments.required_choice("target", Target::WORDS);
+    let targets = if in_project {
+        Target::WORDS_IN_PROJECT
+    } else {
+        Target::WORDS
+    };
+    let target = arguments.required_choice("target", targets);
     let operations = match action {
         Some(Action::Batch) => {
             let operations = arguments.objects("operations", |part| {
@@ -143,13 +158,19 @@ fn operation(arguments: &mut Arguments, action: Action) -> Option<pb::Operation>
         Action::Remove => operation::Action::Remove(pb::RemoveEntry {
             old_text: arguments.required("old_text", "`remove`"),
         }),
-        Action::Batch => return None,
+        Action::Batch | Action::Confirm | Action::Drop => return None,
     };
     Some(pb::Operation { action: Some(action) })
 }
 
 fn store_name(context: &ToolContext, target: Target) -> String {
-    format!("{}/memory/{}", context.user_name(), target.as_str())
+    let own = |store: &str| format!("{}/memory/{store}", context.user_name());
+    match target {
+        Target::Notes => own("notes"),
+        Target::Profile => own("profile"),
+        // Only offered, and only read, where there is one.
+        Target::Project => context.project_notes().unwrap_or_else(|| own("notes")),
+    }
 }
 
 /// The answer to wrong arguments: the problems, and the entries, so that the next try can be right (`D-45`).
@@ -226,7 +247,7 @@ mod tests {
     use super::*;
 
     fn problems(arguments: &str) -> Vec<String> {
-        match read(arguments) {
+        match read(arguments, false) {
             Ok(_) => Vec::new(),
             Err((problems, _)) => problems,
         }
@@ -256,7 +277,7 @@ mod tests {
         assert_eq!(
             problems("{}"),
             [
-                "`action` is missing; it must be `add`, `replace`, `remove` or `batch`",
+                "`action` is missing; it must be `add`, `replace`, `remove`, `batch`, `confirm` or `drop`",
                 "`target` is missing; it must be `notes` or `profile`"
             ]
         );
@@ -266,6 +287,7 @@ mod tests {
     fn a_batch_keeps_its_order() {
         let call = read(
             r#"{"action":"batch","target":"profile","operations":[{"action":"remove","old_text":"a"},{"action":"add","content":"b"}]}"#,
+            false,
         );
         let Ok(call) = call else {
             panic!("the arguments are right")

@@ -32,6 +32,7 @@ fn context() -> ToolContext {
         team: TeamId::parse("red").unwrap(),
         user: UserId::parse("ann").unwrap(),
         session: Some(SessionId::parse("s1").unwrap()),
+        project: None,
         work: "t1".to_owned(),
         credentials: Credentials::token("turn-token").unwrap(),
         key: "s1/t1/c1".to_owned(),
@@ -145,6 +146,93 @@ async fn a_rule_answers_in_its_own_words_and_is_recorded() {
     assert_eq!(
         (effect.result, effect.reason.as_str()),
         (EffectResult::Refused, "BUDGET_EXCEEDED")
+    );
+}
+
+/// `R-10`: a refusal says which gate it was, as the service names it.
+#[tokio::test]
+async fn a_refusal_by_a_gate_names_the_gate() {
+    let fake = Fake::default();
+    for metadata in [
+        &[("gate", "user_made"), ("toolText", "Refused.")][..],
+        &[("toolText", "Refused.")],
+    ] {
+        fake.answer_manage(Err(refusal(
+            Code::PermissionDenied,
+            "GATE_REFUSED",
+            "skill.steward.dev",
+            metadata,
+        )));
+    }
+    let mut gates = Vec::new();
+    for _ in 0..2 {
+        let answer = tools(&fake)
+            .call(&context(), SKILL_MANAGE, r#"{"action":"delete","name":"old"}"#)
+            .await;
+        let effect = answer.effect.unwrap();
+        assert_eq!(
+            (effect.result, effect.reason.as_str()),
+            (EffectResult::Refused, "GATE_REFUSED")
+        );
+        gates.push(effect.gate);
+    }
+    assert_eq!(gates, ["user_made", ""], "a refusal without a gate names none");
+}
+
+/// `M-1`: the notes of the session's project, and of no other.
+#[tokio::test]
+async fn the_project_is_the_sessions_and_nobody_can_name_another() {
+    let fake = Fake::default();
+    fake.answer_apply(Ok(memory::ApplyResponse {
+        proposal: Some(memory::Proposal {
+            name: "teams/red/memoryProposals/p1".to_owned(),
+            ..Default::default()
+        }),
+        tool_text: "Proposed.".to_owned(),
+        ..Default::default()
+    }));
+    let arguments = r#"{"action":"add","target":"project","content":"Releases go out on Mondays"}"#;
+    let without = tools(&fake).call(&context(), MEMORY, arguments).await;
+    assert!(without.is_error && without.content.contains("`target` must be `notes` or `profile`"));
+    let context = ToolContext {
+        project: Some(TeamId::parse("harbour").unwrap()),
+        ..context()
+    };
+    let answer = tools(&fake).call(&context, MEMORY, arguments).await;
+    assert_eq!(answer.summary, "Project notes change proposed");
+    assert_eq!(answer.effect.unwrap().result, EffectResult::Proposed);
+    assert_eq!(
+        fake.applied().remove(0).0.store,
+        "teams/red/projects/harbour/memory/notes"
+    );
+}
+
+/// A correction is decided by the review of its conversation, and by nobody in a turn.
+#[tokio::test]
+async fn a_turn_does_not_decide_on_a_correction_and_a_review_does() {
+    let fake = Fake::default();
+    let confirm = r#"{"action":"confirm","correction":"p1","old_text":"English","content":"Answers in German"}"#;
+    let in_a_turn = tools(&fake).call(&context(), MEMORY, confirm).await;
+    assert!(in_a_turn.is_error && fake.decided().is_empty(), "{}", in_a_turn.content);
+    let review = ToolContext {
+        evidence: Some(CitedEvidence {
+            spans: vec!["s1".to_owned()],
+            basis: Basis::Stated,
+            integrity: Integrity::Person,
+        }),
+        ..context()
+    };
+    let kept = tools(&fake).call(&review, MEMORY, confirm).await;
+    assert_eq!(kept.summary, "Profile updated (a correction)");
+    let drop = r#"{"action":"drop","correction":"p2","why":"meant for that mail only"}"#;
+    let dropped = tools(&fake).call(&review, MEMORY, drop).await;
+    assert_eq!(dropped.effect.unwrap().action, "drop");
+    assert_eq!(
+        fake.decided(),
+        [
+            "approve teams/red/memoryProposals/p1 with 1 operation",
+            "reject teams/red/memoryProposals/p2: meant for that mail only"
+        ]
     );
 }
 

@@ -39,6 +39,15 @@ pub struct KeptSetup {
     pub environment: Environment,
     /// Where the conversation takes place.
     pub platform_hint: String,
+    /// Checks of memory entries that failed in the client's workspace.
+    #[serde(default)]
+    pub failed_checks: Vec<String>,
+    /// Skills that the session opens at its start.
+    #[serde(default)]
+    pub preloaded: Vec<String>,
+    /// Whether the team has an external memory, which the session's turns tell and ask (`M-15`).
+    #[serde(default)]
+    pub provider: bool,
     /// The last requests that changed the session, oldest first: request id and fingerprint.
     changes: Vec<(String, String)>,
 }
@@ -53,6 +62,9 @@ impl KeptSetup {
             context_files,
             environment: setup.environment.clone(),
             platform_hint: setup.platform_hint.clone(),
+            failed_checks: setup.failed_checks.clone(),
+            preloaded: setup.preload_skills.clone(),
+            provider: false,
             changes: Vec::new(),
         }
     }
@@ -68,6 +80,16 @@ impl KeptSetup {
         let read = serde_json::from_slice(kept);
         read.map(Some)
             .map_err(|error| Error::internal("read what a session was set up with", error))
+    }
+
+    /// Whether turns of the session have an external memory beside them. What cannot be read has none.
+    pub fn has_provider(kept: &[u8]) -> bool {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Marks {
+            provider: bool,
+        }
+        serde_json::from_slice::<Marks>(kept).unwrap_or_default().provider
     }
 
     /// The bytes to keep.
@@ -134,6 +156,9 @@ mod tests {
         assert_eq!((read.change("r1"), read.change("r2")), (Some("f1"), None));
         assert_eq!(KeptSetup::read(b"").unwrap(), None);
         assert!(KeptSetup::read(b"{").is_err());
+        assert!(!KeptSetup::has_provider(&kept.write().unwrap()) && !KeptSetup::has_provider(b""));
+        kept.provider = true;
+        assert!(KeptSetup::has_provider(&kept.write().unwrap()));
     }
 
     #[test]

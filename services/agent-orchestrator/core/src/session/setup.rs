@@ -21,6 +21,9 @@ const MAX_TOOLS: usize = 128;
 /// Most context files, and most characters of one before it is cut.
 const MAX_FILES: usize = 20;
 const MAX_FILE: usize = 1_000_000;
+/// Most failed checks, and most skills that are opened at the start.
+const MAX_CHECKS: usize = 500;
+const MAX_PRELOADED: usize = 20;
 /// Longest path, hint or fact of the environment, in characters.
 const MAX_LINE: usize = 1_000;
 
@@ -86,6 +89,10 @@ pub struct Setup {
     pub environment: Environment,
     /// Where the conversation takes place.
     pub platform_hint: String,
+    /// Checks of memory entries that failed in the client's workspace.
+    pub failed_checks: Vec<String>,
+    /// Skills and bundles that the session opens at its start.
+    pub preload_skills: Vec<String>,
 }
 
 impl Setup {
@@ -122,6 +129,17 @@ impl Setup {
             }
         }
         check_client_tools("setup.client_tools", &self.client_tools, violations);
+        check_lines("setup.failed_checks", &self.failed_checks, MAX_CHECKS, violations);
+        check_lines("setup.preload_skills", &self.preload_skills, MAX_PRELOADED, violations);
+    }
+}
+
+fn check_lines(field: &str, lines: &[String], most: usize, violations: &mut FieldViolations) {
+    if lines.len() > most {
+        violations.add(field, format!("must be at most {most}"));
+    }
+    for (index, line) in lines.iter().enumerate() {
+        one_line(violations, &format!("{field}[{index}]"), line);
     }
 }
 

@@ -226,6 +226,8 @@ fn setup(setup: pb::SessionSetup) -> Setup {
             shell: environment.shell,
         },
         platform_hint: setup.platform_hint,
+        failed_checks: setup.failed_checks,
+        preload_skills: setup.preload_skills,
     }
 }
 

@@ -6,7 +6,7 @@ use steward_model::parse_tools;
 use steward_proto::agent::v1 as pb;
 use steward_testkit::{ModelServer, Reply};
 
-use crate::peers::Known;
+use crate::peers::{Known, Offered};
 use crate::tests::rig::{Options, World, exposure, new_session, run, says, session, shell};
 
 async fn world() -> World {
@@ -18,6 +18,7 @@ fn known(memory: &str) -> Known {
         memory: memory.to_owned(),
         skills: "# Skills\n- deploy: how we deploy".to_owned(),
         exposures: vec![exposure("teams/red/users/ann/memory/notes/entries/e1")],
+        ..Known::default()
     }
 }
 
@@ -37,7 +38,7 @@ fn full_request(request_id: &str) -> pb::CreateSessionRequest {
             working_dir: "/home/ann/harbour".to_owned(),
             ..pb::Environment::default()
         }),
-        platform_hint: String::new(),
+        ..pb::SessionSetup::default()
     };
     pb::CreateSessionRequest {
         setup: Some(setup),
@@ -220,4 +221,81 @@ async fn people_list_their_own_sessions_and_what_was_said() {
     let said = client.sessions.list_session_messages(messages).await.unwrap().messages;
     let said: Vec<(&str, &str)> = said.iter().map(|one| (one.role.as_str(), one.text.as_str())).collect();
     assert_eq!(said, [("user", "Is it so?"), ("assistant", "Yes.")]);
+}
+
+/// What the client found in its workspace counts for this session, and skills that it names are opened in the prompt
+/// (`S-18`); a session begun anew asks with the same.
+#[tokio::test]
+async fn failed_checks_project_and_skills_to_open_reach_those_who_know() {
+    let world = world().await;
+    let process = world.start().await;
+    let client = world.client(&process, "ann");
+    world.knowledge.0.lock().unwrap().preloaded = "--- skill deploy ---\nAsk first.".to_owned();
+    let wanted = pb::CreateSessionRequest {
+        session: Some(pb::Session {
+            project: "harbour".to_owned(),
+            ..pb::Session::default()
+        }),
+        setup: Some(pb::SessionSetup {
+            failed_checks: vec!["exists:docs/pier.md".to_owned()],
+            preload_skills: vec!["deploy".to_owned()],
+            ..pb::SessionSetup::default()
+        }),
+        ..new_session("ann", "s1", Vec::new())
+    };
+    let made = client.sessions.create_session(wanted).await.unwrap().session.unwrap();
+    assert!(made.system_prompt.contains("--- skill deploy ---\nAsk first."));
+    assert!(made.tools_json.contains(r#"["notes","profile","project"]"#));
+    let change = pb::UpdateSessionRequest {
+        session: Some(pb::Session {
+            name: made.name,
+            ..pb::Session::default()
+        }),
+        update_mask: Some(prost_types::FieldMask {
+            paths: vec!["client_tools".to_owned()],
+        }),
+        client_tools: vec![shell()],
+        request_id: "u1".to_owned(),
+    };
+    client.sessions.update_session(change).await.unwrap();
+    let asked = world.knowledge.1.lock().unwrap().clone();
+    let with = (
+        "harbour".to_owned(),
+        vec!["exists:docs/pier.md".to_owned()],
+        vec!["deploy".to_owned()],
+    );
+    assert_eq!(asked, [with.clone(), with]);
+}
+
+/// `M-15`: the external memory's block and tools are frozen with the session; a name that is taken stays with its owner.
+#[tokio::test]
+async fn an_external_memory_adds_a_block_and_tools_and_takes_no_name_from_anyone() {
+    let world = world().await;
+    let process = world.start().await;
+    let client = world.client(&process, "ann");
+    let tool = |name: &str| steward_model::ToolSpec {
+        name: name.to_owned(),
+        description: "From outside.".to_owned(),
+        input_schema: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
+    };
+    *world.knowledge.2.lock().unwrap() = Offered {
+        there: true,
+        block: "An archive of ships is at hand.".to_owned(),
+        tools: vec![tool("archive_search"), tool("shell"), tool("memory")],
+    };
+    let made = client
+        .sessions
+        .create_session(new_session("ann", "s1", vec![shell()]))
+        .await
+        .unwrap()
+        .session
+        .unwrap();
+    assert!(made.system_prompt.contains("An archive of ships is at hand."));
+    let tools: Vec<serde_json::Value> = serde_json::from_str(&made.tools_json).unwrap();
+    let from_outside: Vec<&str> = tools
+        .iter()
+        .filter(|tool| tool["description"] == "From outside.")
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert_eq!((from_outside, tools.len()), (vec!["archive_search"], 7));
 }

@@ -85,7 +85,7 @@ impl Sessions {
             ));
         };
         kept.remember(change.request_id.clone(), fingerprint);
-        let anew = self.begin_anew(person, &session, reason, model, &tools, &kept).await?;
+        let anew = self.begin_anew(person, &session, reason, model, &tools, kept).await?;
         let update = SessionUpdate {
             // What was assembled belongs to the session as it was read here.
             etag: session.etag,
@@ -105,17 +105,21 @@ impl Sessions {
         reason: &'static str,
         model: String,
         client_specs: &[ClientToolSpec],
-        kept: &KeptSetup,
+        mut kept: KeptSetup,
     ) -> Result<Anew, Error> {
+        let provider = self.knowledge.provider(person, &session.key.id, &session.project);
+        let offered = provider.await;
+        kept.provider = offered.there;
         let setup = kept.write()?;
-        let tools = tool_list(client_specs)?;
+        let tools = tool_list(client_specs, &session.project, &offered.tools)?;
         let assembly = Assembly {
             key: &session.key,
             project: &session.project,
             model: &model,
             date: &session.created.date(),
-            kept,
+            kept: &kept,
             tools: &tools,
+            offered: &offered,
         };
         let (prompt, known) = self.assemble(person, assembly).await?;
         Ok(Anew {

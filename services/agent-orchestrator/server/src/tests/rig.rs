@@ -2,6 +2,7 @@
 //! count, knowledge that can change, and a scripted model over HTTP. A process can be lost at any store or tool call, and
 //! another one started on what it left.
 
+mod beside;
 mod store;
 mod tools;
 
@@ -28,11 +29,12 @@ use crate::config::ModelConfig;
 use crate::grpc::{AgentRpc, ModelRpc, SessionRpc};
 use crate::locks::SessionLocks;
 use crate::model::Models;
-use crate::peers::{Knowledge, Known};
+use crate::peers::{About, Knowledge, Known, Offered};
 use crate::sessions::Sessions;
 use crate::signer::{KeySigner, Minter, Person};
 use crate::turns::{Limits, Parts, Turns};
 
+pub(crate) use beside::{FakeBeside, Mood};
 pub(crate) use store::{CrashingStore, When};
 pub(crate) use tools::CountingTools;
 
@@ -41,19 +43,24 @@ pub(crate) type Item = pb::turn_event::Event;
 
 /// What is known at the beginning of a session; tests change it between sessions.
 #[derive(Debug, Default)]
-pub(crate) struct ChangingKnowledge(pub(crate) Mutex<Known>);
+pub(crate) struct ChangingKnowledge(
+    pub(crate) Mutex<Known>,
+    /// What sessions asked with: project, failed checks, skills to open.
+    pub(crate) Mutex<Vec<(String, Vec<String>, Vec<String>)>>,
+    /// What the external memory offers.
+    pub(crate) Mutex<Offered>,
+);
 
 #[async_trait]
 impl Knowledge for ChangingKnowledge {
-    async fn known(
-        &self,
-        _person: &Person,
-        _session: &SessionId,
-        _project: &str,
-        _tools: Vec<String>,
-        _platform: &str,
-    ) -> Result<Known, Error> {
+    async fn known(&self, about: About<'_>) -> Result<Known, Error> {
+        let (project, checks) = (about.project.to_owned(), about.failed_checks.to_vec());
+        self.1.lock().unwrap().push((project, checks, about.preloaded.to_vec()));
         Ok(self.0.lock().unwrap().clone())
+    }
+
+    async fn provider(&self, _person: &Person, _session: &SessionId, _project: &str) -> Offered {
+        self.2.lock().unwrap().clone()
     }
 }
 
@@ -85,6 +92,7 @@ pub(crate) struct World {
     pub(crate) store: Arc<InMemorySessionStore>,
     pub(crate) tools: Arc<CountingTools>,
     pub(crate) knowledge: Arc<ChangingKnowledge>,
+    pub(crate) beside: Arc<FakeBeside>,
     pub(crate) model: ModelServer,
     signer: Arc<TokenSigner>,
     ids: SeqIds,
@@ -112,6 +120,7 @@ impl World {
             store: Arc::new(InMemorySessionStore::new(Arc::new(clock.clone()))),
             tools: Arc::default(),
             knowledge: Arc::default(),
+            beside: Arc::default(),
             signer: Arc::new(TokenSigner::generate().unwrap()),
             clock,
             model,
@@ -172,6 +181,7 @@ impl World {
             locks,
             models: models.clone(),
             tools: Arc::clone(&self.tools) as _,
+            beside: Arc::clone(&self.beside) as _,
             minter,
             tasks: tasks.clone(),
             clock,

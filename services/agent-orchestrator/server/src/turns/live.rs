@@ -1,5 +1,6 @@
 //! A turn that runs here, waits here for its client, or ended here a while ago.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use steward_agent::kernel::{Steering, ToolResult};
@@ -36,6 +37,7 @@ pub(crate) struct LiveTurn {
     key: SessionKey,
     id: String,
     log: EventLog,
+    corrected: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -52,6 +54,7 @@ impl LiveTurn {
             key,
             id,
             log: EventLog::new(events),
+            corrected: AtomicBool::new(false),
             state: Mutex::new(state),
         }
     }
@@ -62,6 +65,15 @@ impl LiveTurn {
 
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Something that the person corrected in it was staged.
+    pub(crate) fn correct(&self) {
+        self.corrected.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_corrected(&self) -> bool {
+        self.corrected.load(Ordering::Acquire)
     }
 
     pub(crate) fn log(&self) -> &EventLog {

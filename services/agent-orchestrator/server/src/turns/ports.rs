@@ -10,8 +10,10 @@ use steward_agent::kernel::{
     CallRequest, DeltaSink, Dispatch, Dispatched, Event as LoopEvent, Events, ModelPort, PortError, ResultKind,
     StepRef, ToolOutput,
 };
-use steward_base::{ErrorKind, Fault};
+use steward_base::names::TeamId;
+use steward_base::{ErrorKind, Fault, Integrity, SpanOrigin};
 use steward_client::Credentials;
+use steward_guard::fence::scrub;
 use steward_model::{
     Continuation, Message as ModelMessage, ModelError, ModelRequest, PrefixJudge, PrefixState, PrefixVerdict, Rendered,
     Reply, ToolCall as ModelCall, collect_answer,
@@ -20,12 +22,15 @@ use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{Counters, Message, Native, Prefix, Said, Session, ToolCall};
 use steward_orchestrator_core::turn::Event;
 use steward_runtime::failpoint;
-use steward_tools::{MEMORY, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, ToolContext};
+use steward_tools::{EffectResult, MEMORY, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, ToolAnswer, ToolContext};
 
+use super::beside::{at, has_provider};
+use super::clean::Clean;
 use super::live::LiveTurn;
 use super::natives::Natives;
 use super::{ToolRunner, Turns};
 use crate::model::{Chosen, model_error};
+use crate::peers::{Happened, ProviderCall};
 use crate::signer::Person;
 
 /// What all ports of a segment share.
@@ -132,7 +137,16 @@ impl ModelPort for TurnModel {
         let prepared = provider.prepare(request, continuation)?;
         context.judge_prefix(prepared.rendered.clone());
         let stream = provider.send(prepared).await?;
-        let answer = collect_answer(stream, |delta| sink.take(delta)).await?;
+        let mut clean = Clean::new(sink);
+        let answer = collect_answer(stream, |delta| clean.take(delta)).await;
+        clean.finish();
+        let mut answer = answer?;
+        let content = scrub(&answer.reply.content);
+        if content != answer.reply.content {
+            // The provider's own form would carry the fence on.
+            answer.native = None;
+            answer.reply.content = content;
+        }
         lock(&context.natives).answered(messages, answer.native);
         Ok(answer.reply)
     }
@@ -156,15 +170,10 @@ impl Dispatch for TurnDispatch {
             call_id: call.id.clone(),
             tool: call.name.clone(),
         });
-        let around = ToolContext {
-            team: context.person.team.clone(),
-            user: context.person.user.clone(),
-            session: Some(context.session.key.id.clone()),
-            work: context.live.id().to_owned(),
-            credentials: self.credentials.clone(),
-            key: request.key.clone(),
-            evidence: None,
-        };
+        if !steward_tools::is_builtin(&call.name) {
+            return Ok(self.ask_provider(request).await);
+        }
+        let around = self.around(request);
         let writes = call.name == MEMORY || call.name == SKILL_MANAGE;
         if writes {
             failpoint::hit("turn.tool_write.before");
@@ -173,6 +182,7 @@ impl Dispatch for TurnDispatch {
         if writes {
             failpoint::hit("turn.tool_write.after");
         }
+        self.tell_of_write(request, &answer);
         lock(&context.summaries).insert(call.id.clone(), answer.summary);
         Ok(Dispatched::Done(ToolOutput {
             content: answer.content,
@@ -189,6 +199,71 @@ impl Dispatch for TurnDispatch {
             _ => None,
         }
     }
+}
+
+impl TurnDispatch {
+    fn around(&self, request: &CallRequest) -> ToolContext {
+        let context = &self.context;
+        ToolContext {
+            team: context.person.team.clone(),
+            user: context.person.user.clone(),
+            session: Some(context.session.key.id.clone()),
+            project: TeamId::parse(context.session.project.as_str()).ok(),
+            work: context.live.id().to_owned(),
+            credentials: self.credentials.clone(),
+            key: request.key.clone(),
+            evidence: None,
+        }
+    }
+
+    /// A tool that is neither built in nor the client's is the external memory's: nothing else is in the list. What it
+    /// says is text from outside.
+    async fn ask_provider(&self, request: &CallRequest) -> Dispatched {
+        let (context, call) = (&self.context, &request.call);
+        let at = at(&context.person, &context.session.key, context.live.id());
+        let asked = ProviderCall {
+            tool: &call.name,
+            arguments: &call.arguments,
+            id: &request.key,
+        };
+        let reply = context.turns.parts().beside.call(&at, asked).await;
+        let origin = SpanOrigin::External(format!("tool {}", call.name));
+        let output = ToolOutput::of(reply.content, origin, Integrity::External);
+        Dispatched::Done(if reply.is_error { output.failed() } else { output })
+    }
+
+    /// The external memory hears what was written into the built-in one.
+    fn tell_of_write(&self, request: &CallRequest, answer: &ToolAnswer) {
+        let context = &self.context;
+        let accepted = answer
+            .effect
+            .as_ref()
+            .is_some_and(|effect| effect.tool == MEMORY && effect.result == EffectResult::Accepted);
+        if !accepted || !has_provider(&context.session) {
+            return;
+        }
+        let written = written(&request.arguments);
+        if !written.is_empty() {
+            let (person, session, turn) = (&context.person, &context.session, context.live.id());
+            context
+                .turns
+                .tell(person, session, turn, Happened::MemoryWrite, written);
+        }
+    }
+}
+
+/// The texts that a call of the memory tool writes, one a line.
+fn written(arguments: &serde_json::Map<String, serde_json::Value>) -> String {
+    let operations = arguments.get("operations").and_then(serde_json::Value::as_array);
+    let parts = operations
+        .into_iter()
+        .flatten()
+        .filter_map(serde_json::Value::as_object);
+    let texts: Vec<&str> = std::iter::once(arguments)
+        .chain(parts)
+        .filter_map(|part| part.get("content")?.as_str())
+        .collect();
+    texts.join("\n")
 }
 
 /// The log of the turn.

@@ -91,6 +91,8 @@ impl Segment {
         let span =
             tracing::info_span!("turn", session.id = %key.id, turn.id = live.id(), outcome = tracing::field::Empty);
         let begun = Instant::now();
+        let (person, session) = (self.person.clone(), self.session.clone());
+        let first: Vec<Message> = self.first_of_turn().into_iter().collect();
         let known = Box::pin(self.drive()).instrument(span.clone()).await;
         let end = known.end();
         span.record("outcome", end.word());
@@ -99,8 +101,17 @@ impl Segment {
             // The lease went with the end, and the registry is first: whoever reads the last event may send the next message
             // at once.
             Known::Stored(event) => {
+                let answer = match &event {
+                    Event::Completed(completed) => Some(completed.text.clone()),
+                    _ => None,
+                };
+                let told = answer.zip(turns.to_tell(&person, &session, live.id(), &first));
                 turns.registry().rest(&live);
                 live.log().push(event);
+                watched.settled = true;
+                if let Some((answer, turn)) = told {
+                    turns.hand_over(turn, &answer).await;
+                }
             }
             Known::Lost(error) => {
                 tracing::warn!(session.id = %key.id, turn.id = live.id(), error = steward_base::error_chain(&error), "a turn stops without its end being stored");
@@ -111,6 +122,12 @@ impl Segment {
             }
         }
         watched.settled = true;
+    }
+
+    /// The person's message.
+    fn first_of_turn(&self) -> Option<Message> {
+        let turn = self.live.id();
+        self.history.iter().find(|message| message.body.turn == turn).cloned()
     }
 
     async fn drive(self) -> Known {

@@ -11,7 +11,7 @@ use steward_orchestrator_core::session::{
     Append, Appended, Message, NewMessage, Opened, Said, SessionKey, Turn, TurnState, TurnUpdate,
 };
 use steward_orchestrator_core::turn::{
-    ClientResult, Closing, Event, UserMessage, answered_by, client_results, replay, title_of,
+    ClientResult, Closing, Event, UserMessage, answered_by, client_results, own_words, replay, title_of,
 };
 use steward_runtime::{Policy, failpoint};
 use tokio::sync::oneshot;
@@ -105,14 +105,13 @@ impl Turns {
     }
 
     async fn begin_message(&self, ask: Ask, message: &UserMessage) -> Result<Begun, Error> {
-        let stored = message.stored(&ask.person.user, &ask.request);
         // Before the session is read: nothing begins in it here while its lock is held.
         let running = self.registry().running(&ask.key);
         let mut opened = self.open(&ask.person, &ask.key, &ask.request).await?;
         if let Some(turn) = opened.turn.take() {
             let first = opened.history.iter().find(|message| message.seq == turn.first_seq);
             // A message that is no longer in the context cannot be compared; its id is evidence enough.
-            if first.is_some_and(|first| first.body.sent() != stored.sent()) {
+            if first.is_some_and(|first| !message.is_stored_as(&first.body, &ask.person.user)) {
                 return Err(Error::request_id_reused(&ask.request));
             }
             return self.take_up(ask, turn, opened, 0).await;
@@ -127,6 +126,9 @@ impl Turns {
             self.close_turn(&opened.session, &open, Closing::NewMessage).await?;
             opened = self.open(&ask.person, &ask.key, &ask.request).await?;
         }
+        let stored = self
+            .compose(&ask.person, &opened.session, &ask.request, message)
+            .await?;
         let fence = match self
             .append_user_message(&mut opened, &ask.request, stored.clone())
             .await
@@ -140,6 +142,9 @@ impl Turns {
         };
         let live = Arc::new(LiveTurn::new(ask.key.clone(), ask.request.clone(), Vec::new()));
         live.log().push(Event::Started { segment: 1 });
+        if let Some(message) = opened.history.last() {
+            self.after_message(&ask.person, &opened.session, &live, message);
+        }
         let turn = new_turn(&ask.request);
         self.launch(ask, Launch::new(live, turn, opened, fence)).await
     }
@@ -279,6 +284,11 @@ impl Turns {
             return Ok(Begun::Attached(recited(&turn.id, events, from)));
         }
         let live = restored(&opened, &turn);
+        let first = opened.history.iter().find(|message| message.seq == turn.first_seq);
+        // The lost process may not have come to it; staged twice is staged once.
+        if let Some((seq, words)) = first.and_then(|first| Some((first.seq, own_words(&first.body)?))) {
+            self.stage_corrections(&ask.person, &opened.session, &live, seq, words);
+        }
         let launch = Launch {
             from,
             ..Launch::new(live, turn, opened, fence)

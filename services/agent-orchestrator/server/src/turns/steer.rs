@@ -3,6 +3,7 @@
 //! a text for it; another one says that the turn is running.
 
 use steward_agent::kernel::Steering;
+use steward_guard::fence::with_message;
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::SessionKey;
 use steward_orchestrator_core::turn::UserMessage;
@@ -44,11 +45,20 @@ impl Turns {
             fingerprint,
             from,
         };
-        if live.steer(mark, Steering::new(message.text.clone())) {
+        if live.steer(mark, steering(&message.text)) {
             Ok(follow(live, from, Until::Segment))
         } else {
             // It ended while this was read.
             Err(Error::NoTurnToSteer { session: key.name() })
         }
+    }
+}
+
+/// The text in its channel; a fence that the person typed is none (D-74).
+fn steering(said: &str) -> Steering {
+    let Steering { sent, .. } = Steering::new(with_message(said, None));
+    Steering {
+        said: said.to_owned(),
+        sent,
     }
 }

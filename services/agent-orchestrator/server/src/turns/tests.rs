@@ -2,6 +2,7 @@
 //! or processes go.
 
 mod attach;
+mod beside;
 mod client_tools;
 mod conversation;
 mod faults;

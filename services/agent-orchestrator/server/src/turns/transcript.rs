@@ -162,7 +162,10 @@ impl TurnTranscript {
         let context = &self.context;
         let mut own = position.own.clone();
         own.extend(change.messages.iter().cloned().map(as_sent));
-        let facts = TurnFacts::of_turn(&own, change.reviewable);
+        let facts = TurnFacts {
+            corrected: context.live.is_corrected(),
+            ..TurnFacts::of_turn(&own, change.reviewable)
+        };
         let (error_reason, error_message) = change.error.unwrap_or_default();
         let mut append = Append {
             fence: context.fence,
@@ -280,7 +283,18 @@ impl Transcript for TurnTranscript {
             messages: messages.collect(),
             ..Change::default()
         };
-        self.append_or_stop("steering", change).await?;
+        let (last, _) = self.append_or_stop("steering", change).await?;
+        // A person who steers corrects more often than not.
+        let Context {
+            turns,
+            person,
+            session,
+            live,
+            ..
+        } = &*self.context;
+        for (seq, text) in (1..=last).rev().zip(texts.iter().rev()) {
+            turns.stage_corrections(person, session, live, seq, &text.said);
+        }
         Ok(())
     }
 

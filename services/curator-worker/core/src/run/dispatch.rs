@@ -12,7 +12,7 @@ use steward_base::{Integrity, SpanOrigin};
 use super::Memo;
 use crate::error::Error;
 use crate::halt::Halt;
-use crate::ports::{CallRecord, Peers, ToolUse};
+use crate::ports::{CallRecord, Peers, StagedCorrection, ToolUse};
 use crate::problem::halt_on;
 use crate::review::{Basis, Evidence, Write, WriteResult};
 
@@ -22,11 +22,21 @@ const POLICY: &str = "REVIEW_POLICY";
 pub(super) struct JournalledDispatch {
     pub(super) policy: ReviewPolicy,
     pub(super) spans: SpanTable,
+    /// What the person corrected and waits; `c1` is the first.
+    pub(super) corrections: Vec<StagedCorrection>,
     /// Evidence never counts for more than this.
     pub(super) ceiling: Integrity,
     pub(super) peers: Arc<dyn Peers>,
     pub(super) journal: Arc<Memo>,
     pub(super) halt: Halt,
+}
+
+/// A call that goes to the services.
+struct Prepared {
+    evidence: Option<Evidence>,
+    arguments: String,
+    /// Whether it takes a share of the review's writes.
+    counts: bool,
 }
 
 #[async_trait]
@@ -40,9 +50,12 @@ impl Dispatch for JournalledDispatch {
         let record = match self.policy.admit(call) {
             Err(Refusal::NotPermitted(text)) => return Ok(Dispatched::Denied(text)),
             Err(Refusal::NotAccepted(text)) => refused(call, text),
-            Ok(admission) => match self.execute(call, admission).await {
-                Ok(record) => record,
-                Err(error) => return self.stop(error),
+            Ok(admission) => match self.prepared(call, admission) {
+                Err(refusal) => refused(call, refusal),
+                Ok(prepared) => match self.execute(call, prepared).await {
+                    Ok(record) => record,
+                    Err(error) => return self.stop(error),
+                },
             },
         };
         if let Err(error) = self.journal.record_answer(call, record.clone()).await {
@@ -64,15 +77,64 @@ impl JournalledDispatch {
         Err(error.into())
     }
 
-    async fn execute(&self, call: &CallRequest, admission: Admission) -> Result<CallRecord, Error> {
-        let evidence = match admission {
-            Admission::Read => None,
-            Admission::Write(cited) => Some(self.evidence(&cited)),
+    /// The call as it goes to the services, or why it does not.
+    fn prepared(&self, call: &CallRequest, admission: Admission) -> Result<Prepared, String> {
+        let arguments = call.call.arguments.clone();
+        Ok(match admission {
+            Admission::Read => Prepared {
+                evidence: None,
+                arguments,
+                counts: false,
+            },
+            Admission::Write(cited) => Prepared {
+                evidence: Some(self.evidence(&cited)),
+                arguments,
+                counts: true,
+            },
+            Admission::Decide(id) => self.decision(call, &id)?,
+        })
+    }
+
+    /// A decision on a correction: on the person's words as evidence, and with the id that the store knows. Whoever has
+    /// met text from outside keeps it as it stands or not at all (`L-6`).
+    fn decision(&self, call: &CallRequest, id: &str) -> Result<Prepared, String> {
+        let number = id.strip_prefix('c').and_then(|number| number.parse::<usize>().ok());
+        let found = number.and_then(|number| self.corrections.get(number.checked_sub(1)?));
+        let Some(correction) = found else {
+            return Err("Refused, nothing was written: no correction waits under this id.".to_owned());
         };
-        let writes = evidence.is_some();
+        let reworded = ["content", "old_text"]
+            .iter()
+            .any(|field| call.arguments.get(*field).is_some_and(|value| !value.is_null()));
+        if reworded && self.ceiling < Integrity::Operator {
+            return Err(
+                "Refused, nothing was written: with text from outside in the conversation, a correction is \
+                        kept as the person said it, or dropped."
+                    .to_owned(),
+            );
+        }
+        let mut arguments = call.arguments.clone();
+        arguments.insert("correction".to_owned(), correction.proposal.as_str().into());
+        Ok(Prepared {
+            evidence: Some(Evidence {
+                spans: vec![correction.span.clone()],
+                basis: Basis::Stated,
+                integrity: Integrity::Person,
+            }),
+            arguments: serde_json::Value::Object(arguments).to_string(),
+            counts: false,
+        })
+    }
+
+    async fn execute(&self, call: &CallRequest, prepared: Prepared) -> Result<CallRecord, Error> {
+        let Prepared {
+            evidence,
+            arguments,
+            counts,
+        } = prepared;
         let request = ToolUse {
             name: call.call.name.clone(),
-            arguments: call.call.arguments.clone(),
+            arguments,
             key: call.key.clone(),
             evidence: evidence.clone(),
         };
@@ -96,7 +158,7 @@ impl JournalledDispatch {
             admitted: true,
             write,
         };
-        if writes && !took_effect(&record) {
+        if counts && !took_effect(&record) {
             self.policy.refund();
         }
         Ok(record)

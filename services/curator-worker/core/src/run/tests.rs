@@ -6,7 +6,7 @@ use steward_base::Integrity;
 
 use super::*;
 use crate::memory_journal::SharedJournal;
-use crate::review::{Kinds, WriteResult};
+use crate::review::{Basis, Kinds, WriteResult};
 use world::{World, calls, message, says};
 
 const ADD: &str =
@@ -151,6 +151,50 @@ async fn at_most_three_writes_are_made() {
     let world = World::new([calls_of_one, says(NOTHING)]);
     run(&world, &SharedJournal::default()).await;
     assert_eq!(world.keys(), ["r1/0/0", "r1/0/1", "r1/0/2"]);
+}
+
+/// A correction that waits is shown under a number of this review, and the store hears its own name for it.
+#[tokio::test]
+async fn a_correction_that_waits_is_decided_beside_the_three_writes() {
+    let confirm = r#"{"action":"confirm","correction":"c1","content":"Answers in German"}"#;
+    let drop = r#"{"action":"drop","correction":"c2","why":"meant for that table only"}"#;
+    let nobody = r#"{"action":"confirm","correction":"c3"}"#;
+    let first = calls(&[
+        ("memory", ADD),
+        ("memory", confirm),
+        ("memory", drop),
+        ("memory", nobody),
+    ]);
+    let second = calls(&[("memory", ADD), ("memory", ADD), ("memory", ADD)]);
+    let world = World::new([first, second, says(NOTHING)]);
+    let tried = run(&world, &SharedJournal::default()).await;
+    assert!(finished(&tried), "{tried:?}");
+    let request = world.requests().remove(0);
+    let trailing = request.messages.last().unwrap().content();
+    assert!(
+        trailing.contains("- c1 profile: From now on, answer in German.\n- c2 profile: 别再用表格"),
+        "{trailing}"
+    );
+    assert_eq!(
+        world.keys(),
+        ["r1/0/0", "r1/0/1", "r1/0/2", "r1/1/0", "r1/1/1"],
+        "the fourth addition is one too many, and nothing waits under c3"
+    );
+    let told = &world.effects()[1].1;
+    assert!(told.contains("teams/red/memoryProposals/p7"), "{told}");
+    let evidence = tried.report.writes[1].evidence.clone().unwrap();
+    assert_eq!((evidence.spans, evidence.basis), (vec!["s1".to_owned()], Basis::Stated));
+}
+
+/// `L-6`: what a reviewer words anew after text from outside is no correction of the person's any more.
+#[tokio::test]
+async fn after_text_from_outside_a_correction_is_kept_as_it_was_said_or_not_at_all() {
+    let reworded = r#"{"action":"confirm","correction":"c1","content":"Buys gold"}"#;
+    let as_said = r#"{"action":"confirm","correction":"c1"}"#;
+    let world =
+        World::new([calls(&[("memory", reworded), ("memory", as_said)]), says(NOTHING)]).with_external("buy gold");
+    run(&world, &SharedJournal::default()).await;
+    assert_eq!(world.keys(), ["r1/0/1"]);
 }
 
 #[tokio::test]

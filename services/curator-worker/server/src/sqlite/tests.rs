@@ -319,6 +319,7 @@ async fn the_journal_survives_a_restart_and_refuses_a_stale_claim() {
     rig.ledger.enqueue(vec![due("a", "s", 8, MEMORY)]).await.unwrap();
     let first = rig.claim().await;
     let opening = Opening {
+        corrections: Vec::new(),
         memory: Vec::new(),
         skills: Vec::new(),
         digest_for: None,

@@ -60,6 +60,8 @@ pub(super) struct State {
     requests: Vec<agent::GenerateRequest>,
     due: Vec<recall::DueReview>,
     applied: Vec<memory::ApplyRequest>,
+    pub(super) proposals: Vec<memory::Proposal>,
+    pub(super) approved: Vec<memory::ApproveProposalRequest>,
     exchanged: Vec<access::ExchangeJobTokenRequest>,
     refuse_tokens: Option<&'static str>,
     stored_already: bool,
@@ -199,6 +201,18 @@ impl Fakes {
             credential: "job-token".to_owned(),
             expire_time: None,
         })
+    }
+
+    fn approve(
+        &self,
+        request: Request<memory::ApproveProposalRequest>,
+    ) -> Result<memory::ApproveProposalResponse, Status> {
+        expect_token(&request, "job-token")?;
+        let request = request.into_inner();
+        let mut state = self.state();
+        let proposal = state.proposals.iter().find(|known| known.name == request.name).cloned();
+        state.approved.push(request);
+        Ok(memory::ApproveProposalResponse { proposal })
     }
 
     fn apply(&self, request: Request<memory::ApplyRequest>) -> Result<memory::ApplyResponse, Status> {

@@ -25,8 +25,25 @@ pub struct SkillLine {
     pub marks: Vec<String>,
 }
 
+/// A correction that the person made and that waits for this review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CorrectionLine {
+    /// Id by which the review decides on it: `c1`, `c2`, ...
+    pub id: String,
+    /// `profile` or `notes`: where it would stand.
+    pub target: String,
+    /// The person's words.
+    pub text: String,
+}
+
 /// Renders the block.
-pub(super) fn render(kinds: Kinds, spans: &SpanTable, memory: &[MemoryLine], skills: &[SkillLine]) -> String {
+pub(super) fn render(
+    kinds: Kinds,
+    spans: &SpanTable,
+    memory: &[MemoryLine],
+    corrections: &[CorrectionLine],
+    skills: &[SkillLine],
+) -> String {
     let mut lines = vec![
         "<review_data>".to_owned(),
         "Spans of the conversation, in order:".to_owned(),
@@ -54,6 +71,11 @@ pub(super) fn render(kinds: Kinds, spans: &SpanTable, memory: &[MemoryLine], ski
     );
     lines.extend(memory.is_empty().then(|| "- nothing yet".to_owned()));
     lines.push(String::new());
+    if !corrections.is_empty() {
+        lines.push("Corrections that wait for you:".to_owned());
+        lines.extend(corrections.iter().map(correction_line));
+        lines.push(String::new());
+    }
     lines.push("Skills as they stand now:".to_owned());
     lines.extend(skills.iter().map(skill_line));
     lines.extend(skills.is_empty().then(|| "- none yet".to_owned()));
@@ -64,6 +86,11 @@ pub(super) fn render(kinds: Kinds, spans: &SpanTable, memory: &[MemoryLine], ski
     }
     lines.push("</review_data>".to_owned());
     lines.join("\n")
+}
+
+fn correction_line(correction: &CorrectionLine) -> String {
+    let CorrectionLine { id, target, text } = correction;
+    format!("- {} {}: {}", one_line(id), one_line(target), one_line(text))
 }
 
 fn skill_line(skill: &SkillLine) -> String {

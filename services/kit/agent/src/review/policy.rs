@@ -20,6 +20,8 @@ pub enum Admission {
     /// It writes, on this evidence; it has taken its share of the review's writes. [`ReviewPolicy::refund`] gives it back
     /// when the store refuses it.
     Write(Evidence),
+    /// It decides on a correction that waits, by this id. Whether one waits under it is for whoever listed them to say.
+    Decide(String),
 }
 
 /// Why a call is not let through. Either way nothing ran.
@@ -75,7 +77,10 @@ impl ReviewPolicy {
         match call.call.name.as_str() {
             "skills_list" | "skill_view" | "session_search" => Ok(Admission::Read),
             "skill_manage" => self.admit_write(call),
-            "memory" if self.kinds.memory() && self.memory_on => self.admit_write(call),
+            "memory" if self.kinds.memory() && self.memory_on => match decided(call) {
+                Some(correction) => Ok(Admission::Decide(correction)),
+                None => self.admit_write(call),
+            },
             name => Err(Refusal::NotPermitted(format!(
                 "{name} is not available in a review. This is final: do not call it again and do not look for another \
                  way to the same effect. You may call {}.",
@@ -125,6 +130,14 @@ impl ReviewPolicy {
         writes.last = wanted;
         Ok(Admission::Write(evidence))
     }
+}
+
+/// The correction that the call decides on, if that is what it does. The person's own words are its evidence, and each is
+/// decided once, so that it takes nothing of the review's writes.
+fn decided(call: &CallRequest) -> Option<String> {
+    let text = |field: &str| call.arguments.get(field).and_then(serde_json::Value::as_str);
+    let action = text("action").map(str::trim)?;
+    matches!(action, "confirm" | "drop").then(|| text("correction").unwrap_or_default().trim().to_owned())
 }
 
 /// How many writes a call is.

@@ -7,7 +7,7 @@ use steward_model::{Message, ToolChoice};
 use crate::digest::{KEPT_MESSAGES, fold};
 use crate::kernel::{Budget, Conversation, Settings};
 
-use super::data::{MemoryLine, SkillLine, render};
+use super::data::{CorrectionLine, MemoryLine, SkillLine, render};
 use super::hide::{hide, needs_hiding};
 use super::rubric::{Kinds, Rubric, rubric};
 use super::spans::{ReviewMessage, SpanTable};
@@ -30,6 +30,8 @@ pub struct ReviewInput<'a> {
     pub messages: &'a [ReviewMessage],
     /// Present memory entries.
     pub memory: &'a [MemoryLine],
+    /// Corrections of this conversation that wait.
+    pub corrections: &'a [CorrectionLine],
     /// Present skills.
     pub skills: &'a [SkillLine],
     /// Which model reviews.
@@ -91,7 +93,7 @@ pub fn build(input: &ReviewInput<'_>, key_prefix: &str) -> ReviewRequest {
         messages = fold(&messages, KEPT_MESSAGES);
     }
     let rubric = rubric(input.kinds);
-    let data = render(input.kinds, &spans, input.memory, input.skills);
+    let data = render(input.kinds, &spans, input.memory, input.corrections, input.skills);
     let turn_start = messages.len();
     messages.push(Message::User {
         content: format!("{}\n\n{data}", rubric.text),

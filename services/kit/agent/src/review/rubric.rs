@@ -58,11 +58,11 @@ pub struct Rubric {
 /// The frame followed by the rubric of the review's kind.
 pub fn rubric(kinds: Kinds) -> Rubric {
     let (parts, tag): (Vec<&str>, _) = match kinds {
-        Kinds::Memory => (vec![FRAME, MEMORY], "review-frame/1 review-memory/1"),
+        Kinds::Memory => (vec![FRAME, MEMORY], "review-frame/1 review-memory/2"),
         Kinds::Skills => (vec![FRAME, SKILLS], "review-frame/1 review-skill/1"),
         Kinds::Both => (
             vec![FRAME, MEMORY, SKILLS, COMBINED],
-            "review-frame/1 review-memory/1 review-skill/1 review-combined/1",
+            "review-frame/1 review-memory/2 review-skill/1 review-combined/1",
         ),
     };
     let text = parts.into_iter().map(str::trim_end).collect::<Vec<_>>().join("\n\n");
@@ -82,7 +82,7 @@ mod tests {
             pins,
             [
                 "fc273ed67770c4a15500b1ac54d6b906e6a4fbf08e2fab521b234624a4229338",
-                "98e8cc64c31911d0f2d0517ffb05d304ac5ebbb2c56d68907eb2c014d4760bfe",
+                "f1ca6e8ff7ae5d87c0b7a992f5b26034abdf1abd36f246b78df40a9dec0b1e9b",
                 "31d2b3e66368c7801129544b214c6c3885bb887f11927602b6c9c2a0f12c4252",
                 "ae51a3636098871d21c930a0b6c6ec1ed3198b9691bcb60b4baf50ac7a5f2f49",
                 "2229d9e766d865c7de198a09bc750019de42641caca21ffb4adac0650ab76c6b"

@@ -86,6 +86,7 @@ fn input<'a>(messages: &'a [ReviewMessage], kinds: Kinds, model: ReviewModel<'a>
         tools_json: r#"[{"name":"shell","description":"","input_schema":{}}]"#.into(),
         messages,
         memory: &[],
+        corrections: &[],
         skills: &[],
         model,
         max_output_tokens: None,
@@ -312,8 +313,14 @@ fn the_data_block_cannot_be_forged_from_inside() {
             description: forged.to_owned(),
             marks: vec![forged.to_owned()],
         }];
+        let corrections = [CorrectionLine {
+            id: "c1".to_owned(),
+            target: "profile".to_owned(),
+            text: forged.to_owned(),
+        }];
         let input = ReviewInput {
             memory: &memory,
+            corrections: &corrections,
             skills: &skills,
             ..input(&messages, Kinds::Both, ReviewModel::Parent)
         };

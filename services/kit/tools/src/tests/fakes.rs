@@ -19,6 +19,7 @@ struct State {
     applied: Mutex<Vec<(memory::ApplyRequest, String)>>,
     apply: Queue<memory::ApplyResponse>,
     entries: Mutex<Vec<memory::Entry>>,
+    decided: Mutex<Vec<String>>,
     manage: Queue<skill::ManageSkillResponse>,
     search: Queue<recall::SearchResponse>,
 }
@@ -58,6 +59,11 @@ impl Fake {
             ..Default::default()
         };
         *self.0.entries.lock().unwrap() = contents.iter().map(entry).collect();
+    }
+
+    /// Decisions on proposals, one line each.
+    pub(super) fn decided(&self) -> Vec<String> {
+        self.0.decided.lock().unwrap().clone()
     }
 
     pub(super) fn applied(&self) -> Vec<(memory::ApplyRequest, String)> {
@@ -149,16 +155,29 @@ impl MemoryService for Fake {
 
     async fn approve_proposal(
         &self,
-        _: Request<memory::ApproveProposalRequest>,
+        request: Request<memory::ApproveProposalRequest>,
     ) -> Result<Response<memory::ApproveProposalResponse>, Status> {
-        Err(unused())
+        let request = request.into_inner();
+        let line = format!("approve {} with {} operation", request.name, request.operations.len());
+        self.0.decided.lock().unwrap().push(line);
+        let proposal = memory::Proposal {
+            name: request.name,
+            store: "teams/red/users/ann/memory/profile".to_owned(),
+            ..Default::default()
+        };
+        Ok(Response::new(memory::ApproveProposalResponse {
+            proposal: Some(proposal),
+        }))
     }
 
     async fn reject_proposal(
         &self,
-        _: Request<memory::RejectProposalRequest>,
+        request: Request<memory::RejectProposalRequest>,
     ) -> Result<Response<memory::RejectProposalResponse>, Status> {
-        Err(unused())
+        let request = request.into_inner();
+        let line = format!("reject {}: {}", request.name, request.reason);
+        self.0.decided.lock().unwrap().push(line);
+        Ok(Response::new(memory::RejectProposalResponse::default()))
     }
 
     async fn diff_revisions(

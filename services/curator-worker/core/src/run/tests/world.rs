@@ -10,7 +10,9 @@ use steward_base::{ErrorKind, Fault, Integrity, Span, SpanOrigin, Timestamp};
 use steward_model::{Continuation, FinishReason, Message, ModelRequest, NativeBlocks, Reply, ToolCall, Usage};
 
 use crate::error::Error;
-use crate::ports::{KeptReply, Peers, PresentEntry, PresentSkill, Route, SessionView, ToolOutcome, ToolUse};
+use crate::ports::{
+    KeptReply, Peers, Present, PresentEntry, Route, SessionView, StagedCorrection, ToolOutcome, ToolUse,
+};
 use crate::review::{Due, Kinds, Review, Write, WriteResult};
 
 pub(super) const TOOLS: &str = r#"[{"name":"memory","description":"","input_schema":{}},{"name":"session_search","description":"","input_schema":{}},{"name":"shell","description":"","input_schema":{}},{"name":"skill_manage","description":"","input_schema":{}},{"name":"skill_view","description":"","input_schema":{}}]"#;
@@ -300,12 +302,25 @@ impl Peers for World {
         })
     }
 
-    async fn present(&self) -> Result<(Vec<PresentEntry>, Vec<PresentSkill>), Error> {
+    async fn present(&self) -> Result<Present, Error> {
         let entry = PresentEntry {
             target: "profile".to_owned(),
             text: "Prefers short answers".to_owned(),
         };
-        Ok((vec![entry], Vec::new()))
+        let correction = |id: &str, text: &str| StagedCorrection {
+            proposal: format!("teams/red/memoryProposals/{id}"),
+            target: "profile".to_owned(),
+            text: text.to_owned(),
+            span: "s1".to_owned(),
+        };
+        Ok(Present {
+            memory: vec![entry],
+            corrections: vec![
+                correction("p7", "From now on, answer in German."),
+                correction("p8", "别再用表格"),
+            ],
+            skills: Vec::new(),
+        })
     }
 
     async fn route(&self) -> Result<Route, Error> {

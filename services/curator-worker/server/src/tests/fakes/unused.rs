@@ -67,13 +67,14 @@ service! {
     MemoryService of memory {
         apply(ApplyRequest) -> ApplyResponse = Fakes::apply;
         list_entries(ListEntriesRequest) -> ListEntriesResponse = |_, _| Ok(list_entries());
+        list_proposals(ListProposalsRequest) -> ListProposalsResponse =
+            |fakes, _| Ok(memory::ListProposalsResponse { proposals: fakes.state().proposals.clone(), ..Default::default() });
+        approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse = Fakes::approve;
     } {
         get_entry(GetEntryRequest) -> GetEntryResponse;
         list_entry_revisions(ListEntryRevisionsRequest) -> ListEntryRevisionsResponse;
         revert_entry(RevertEntryRequest) -> RevertEntryResponse;
         get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;
-        list_proposals(ListProposalsRequest) -> ListProposalsResponse;
-        approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
         reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
         diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
         get_inbox(GetInboxRequest) -> GetInboxResponse;
@@ -109,6 +110,11 @@ service! {
         release_turn_lease(ReleaseTurnLeaseRequest) -> ReleaseTurnLeaseResponse;
         append_messages(AppendMessagesRequest) -> AppendMessagesResponse;
         get_turn(GetTurnRequest) -> GetTurnResponse;
+        delete_session(DeleteSessionRequest) -> DeleteSessionResponse;
+        rewind_session(RewindSessionRequest) -> RewindSessionResponse;
+        fork_session(ForkSessionRequest) -> ForkSessionResponse;
+        mark_compacted(MarkCompactedRequest) -> MarkCompactedResponse;
+        list_expired_turns(ListExpiredTurnsRequest) -> ListExpiredTurnsResponse;
         check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
     }
 }

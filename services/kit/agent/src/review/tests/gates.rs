@@ -216,3 +216,24 @@ fn ids_of_other_kinds_are_no_evidence() {
     let long = cite(json!(["x".repeat(100_000)])).expect_err("unknown");
     assert!(long.len() < 200, "a refusal stays short");
 }
+
+/// The person's own words are a correction's evidence; deciding on it is none of the review's three writes.
+#[test]
+fn a_correction_is_decided_where_memory_is_reviewed_and_takes_no_write() {
+    let drop = call("memory", json!({"action": "drop", "correction": " c1 ", "why": "once"}));
+    let memory = policy(Kinds::Memory);
+    for _ in 0..=MAX_WRITES {
+        assert_eq!(memory.admit(&drop), Ok(Admission::Decide("c1".to_owned())));
+    }
+    assert!(matches!(
+        memory.admit(&call(
+            "memory",
+            json!({"action": "add", "evidence": ["s1"], "basis": "stated"})
+        )),
+        Ok(Admission::Write(_))
+    ));
+    assert!(matches!(
+        policy(Kinds::Skills).admit(&drop),
+        Err(Refusal::NotPermitted(_))
+    ));
+}
