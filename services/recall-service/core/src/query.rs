@@ -11,6 +11,7 @@ mod function_words;
 mod lex;
 pub mod matching;
 mod parse;
+pub mod rare;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +21,13 @@ use crate::tokenizer::{self, Purpose};
 
 /// Longest query in characters. Longer ones are a mistake of the caller, answered as such.
 pub const MAX_QUERY: usize = 1_000;
-/// Most terms that are searched for; further ones are left out.
+/// Most terms that are asked for together; of a longer question as many are looked for, the rarest ones.
 pub const MAX_TERMS: usize = 32;
+/// Most terms that those are chosen from.
+const MAX_CHOICE: usize = 256;
+
+/// How much a word gains by being said again.
+const AGAIN: f32 = 0.5;
 
 /// A parsed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +37,8 @@ pub struct Query {
     strict: bool,
     /// Days that it names.
     days: Vec<Term>,
+    /// Words of a long question beyond [`MAX_TERMS`], which only its widening looks for.
+    further: Vec<Term>,
 }
 
 /// The structure of a query. Lists have at least two members; terms have at least one token.
@@ -59,6 +67,8 @@ pub struct Term {
     pub quoted: bool,
     /// Other tokens that will do in place of the only one: other forms of the word.
     pub forms: Vec<String>,
+    /// How often the question says it; what it comes back to matters more.
+    pub times: u16,
 }
 
 impl Term {
@@ -74,7 +84,13 @@ impl Term {
             prefix,
             quoted,
             forms: Vec::new(),
+            times: 1,
         })
+    }
+
+    /// More for what is said again and again, but far from as much more.
+    fn weight(&self) -> f32 {
+        1.0 + AGAIN * f32::from(self.times.max(1)).ln()
     }
 
     /// The same, where any form of the word will do.
@@ -103,15 +119,24 @@ impl Query {
         if (strict || quotes)
             && let Some(expr) = parse::well_formed(&items)
         {
-            return Some(Self { expr, strict, days });
+            let further = Vec::new();
+            return Some(Self {
+                expr,
+                strict,
+                days,
+                further,
+            });
         }
-        let terms = lex::literal_words(text)
+        let mut terms: Vec<Term> = lex::literal_words(text)
             .into_iter()
-            .filter_map(|word| Term::new(word, false, false));
-        parse::all_of(terms.map(Expr::Term).take(MAX_TERMS).collect()).map(|expr| Self {
+            .filter_map(|word| Term::new(word, false, false))
+            .collect();
+        let further = terms.split_off(terms.len().min(MAX_TERMS));
+        parse::all_of(terms.into_iter().map(Expr::Term).collect()).map(|expr| Self {
             expr,
             strict: false,
             days,
+            further,
         })
     }
 
@@ -151,7 +176,8 @@ impl Query {
         if self.strict {
             return Vec::new();
         }
-        let (quoted, loose): (Vec<&Term>, Vec<&Term>) = terms_of(&self.expr).into_iter().partition(|term| term.quoted);
+        let all = terms_of(&self.expr).into_iter().chain(&self.further);
+        let (quoted, loose): (Vec<&Term>, Vec<&Term>) = all.partition(|term| term.quoted);
         let mut steps: Vec<Self> = Vec::new();
         for words in [Words::Content, Words::All] {
             let any = any_of(&loose, &self.days, words).filter(|_| quoted.is_empty() || words == Words::Content);
@@ -160,12 +186,18 @@ impl Query {
                 expr,
                 strict: false,
                 days: Vec::new(),
+                further: Vec::new(),
             });
             if let Some(step) = step.filter(|step| step != self && !loose.is_empty() && !steps.contains(step)) {
                 steps.push(step);
             }
         }
         steps
+    }
+
+    /// How much each of the [`Self::terms`] matters.
+    pub fn weights(&self) -> Vec<f32> {
+        self.terms().into_iter().map(Term::weight).collect()
     }
 
     /// The terms that a match may show, those after `NOT` excepted.
@@ -234,13 +266,16 @@ fn any_of(terms: &[&Term], days: &[Term], words: Words) -> Option<Expr> {
     let mut alternatives: Vec<Term> = Vec::new();
     for term in terms {
         for found in looser(term) {
-            let wanted = words == Words::All || !function_words::says_nothing(&found);
-            if wanted && alternatives.iter().all(|known| known.tokens != found.tokens) {
-                alternatives.push(found.in_any_form());
+            if words == Words::Content && function_words::says_nothing(&found) {
+                continue;
+            }
+            match alternatives.iter_mut().find(|known| known.tokens == found.tokens) {
+                Some(known) => known.times = known.times.saturating_add(1),
+                None => alternatives.push(found.in_any_form()),
             }
         }
     }
-    alternatives.truncate(MAX_TERMS);
+    alternatives.truncate(MAX_CHOICE);
     // A day alone says too much: all that was said on it.
     alternatives.extend(days.iter().cloned());
     parse::any_of(alternatives.into_iter().map(Expr::Term).collect())

@@ -194,7 +194,7 @@ fn score(message: &Candidate, session: &[&Candidate]) -> f32 {
 const fn weight(role: Role) -> f32 {
     match role {
         Role::User => 1.0,
-        Role::Assistant => 0.7,
+        Role::Assistant => 0.6,
         Role::Tool => 0.5,
     }
 }

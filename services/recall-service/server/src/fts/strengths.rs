@@ -10,7 +10,7 @@ use std::ptr;
 
 use libsqlite3_sys as ffi;
 
-/// Name of the function in SQL: `steward_strengths(message_index)`.
+/// Name of the function in SQL: `steward_strengths(message_index, n)`, where the first `n` terms of the query count.
 const NAME: &CStr = c"steward_strengths";
 
 /// How fast further occurrences of a term stop to count.
@@ -21,6 +21,14 @@ const LENGTH: f64 = 0.4;
 const WEIGHTS: [f64; 3] = [1.0, 0.4, 1.5];
 /// What a term that is nearly everywhere is still worth.
 const LEAST_IDF: f64 = 1e-3;
+/// How far behind a term the next one of the question may stand to be taken for its continuation.
+const NEXT: c_int = 3;
+/// What that is worth, of the weaker one of the two.
+const TOGETHER: f64 = 0.3;
+
+/// Matches of a term that are counted. How many there are of a more frequent one is estimated from how soon that many were
+/// found, so that a count takes the same time however large the index is.
+const COUNTED: i64 = 4_096;
 
 /// Bytes before the parts: the sum, written so that better ones come first.
 pub(crate) const KEY_BYTES: usize = 8;
@@ -29,12 +37,16 @@ pub(crate) const KEY_BYTES: usize = 8;
 struct Query {
     idf: Vec<f64>,
     average_length: f64,
-    /// Reused from row to row.
+    /// Reused from row to row, as are the others below.
     frequencies: Vec<f64>,
+    /// Columns and places of a term and of the one before it.
+    met: [Vec<(c_int, c_int)>; 2],
+    /// Whether the next term stands close behind each but the last.
+    continued: Vec<bool>,
     answer: Vec<u8>,
 }
 
-/// The parts in an answer of the function.
+/// The parts in an answer of the function: one for each term, and one for each two that follow one another in the question.
 pub(crate) fn parts(answer: &[u8]) -> Vec<f32> {
     let (parts, _) = answer.get(KEY_BYTES..).unwrap_or_default().as_chunks::<4>();
     parts.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
@@ -59,16 +71,21 @@ unsafe extern "C" fn strengths(
     api: *const ffi::Fts5ExtensionApi,
     row: *mut ffi::Fts5Context,
     answer: *mut ffi::sqlite3_context,
-    _count: c_int,
-    _arguments: *mut *mut ffi::sqlite3_value,
+    count: c_int,
+    arguments: *mut *mut ffi::sqlite3_value,
 ) {
     // A panic must not cross into C.
     let done = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: FTS5 passes its own table of functions and the row that is being looked at.
-        unsafe { api.as_ref() }.ok_or(ffi::SQLITE_MISUSE).and_then(|api| {
-            // SAFETY: the same.
-            unsafe { of_row(api, row, answer) }
-        })
+        let api = unsafe { api.as_ref() }.ok_or(ffi::SQLITE_MISUSE)?;
+        let terms = if count == 1 {
+            // SAFETY: FTS5 passes as many values as it says.
+            unsafe { ffi::sqlite3_value_int(*arguments) }
+        } else {
+            c_int::MAX
+        };
+        // SAFETY: as above.
+        unsafe { of_row(api, row, answer, terms) }
     }));
     let code = match done {
         Ok(Ok(())) => return,
@@ -85,25 +102,29 @@ unsafe fn of_row(
     api: &ffi::Fts5ExtensionApi,
     row: *mut ffi::Fts5Context,
     answer: *mut ffi::sqlite3_context,
+    terms: c_int,
 ) -> Result<(), c_int> {
     // SAFETY: as the caller promises; every pointer that is passed outlives its call.
     unsafe {
-        let query = query_of(api, row)?.as_mut().ok_or(ffi::SQLITE_NOMEM)?;
-        let (mut instances, mut length) = (0, 0);
-        check(api.xInstCount.ok_or(ffi::SQLITE_MISUSE)?(row, &raw mut instances))?;
+        let query = query_of(api, row, terms)?.as_mut().ok_or(ffi::SQLITE_NOMEM)?;
+        let mut length = 0;
         check(api.xColumnSize.ok_or(ffi::SQLITE_MISUSE)?(row, -1, &raw mut length))?;
-        let instance = api.xInst.ok_or(ffi::SQLITE_MISUSE)?;
-        query.frequencies.fill(0.0);
-        for at in 0..instances {
-            let (mut phrase, mut column, mut offset) = (0, 0, 0);
-            check(instance(row, at, &raw mut phrase, &raw mut column, &raw mut offset))?;
-            let weight = usize::try_from(column).ok().and_then(|column| WEIGHTS.get(column));
-            let frequency = usize::try_from(phrase)
-                .ok()
-                .and_then(|phrase| query.frequencies.get_mut(phrase));
-            if let (Some(weight), Some(frequency)) = (weight, frequency) {
-                *frequency += weight;
+        let first = api.xPhraseFirst.ok_or(ffi::SQLITE_MISUSE)?;
+        let next = api.xPhraseNext.ok_or(ffi::SQLITE_MISUSE)?;
+        query.begin_row();
+        for term in 0..query.idf.len() {
+            let phrase = c_int::try_from(term).map_err(|_| ffi::SQLITE_TOOBIG)?;
+            let mut places = ffi::Fts5PhraseIter {
+                a: ptr::null(),
+                b: ptr::null(),
+            };
+            let (mut column, mut place) = (0, 0);
+            check(first(row, phrase, &raw mut places, &raw mut column, &raw mut place))?;
+            while column >= 0 {
+                query.meet(term, column, place);
+                next(row, &raw mut places, &raw mut column, &raw mut place);
             }
+            query.end_term(term);
         }
         query.write(f64::from(length));
         let bytes = &query.answer;
@@ -114,6 +135,45 @@ unsafe fn of_row(
 }
 
 impl Query {
+    fn new(idf: Vec<f64>, average_length: f64) -> Self {
+        let (terms, pairs) = (idf.len(), idf.len().saturating_sub(1));
+        Self {
+            frequencies: vec![0.0; terms],
+            met: [Vec::new(), Vec::new()],
+            continued: vec![false; pairs],
+            answer: Vec::with_capacity(KEY_BYTES + 4 * (terms + pairs)),
+            idf,
+            average_length,
+        }
+    }
+
+    fn begin_row(&mut self) {
+        self.frequencies.fill(0.0);
+        self.continued.fill(false);
+        self.met.iter_mut().for_each(Vec::clear);
+    }
+
+    /// A term stands in a column. Terms are told of one after the other, the places of each in ascending order.
+    fn meet(&mut self, term: usize, column: c_int, place: c_int) {
+        let weight = usize::try_from(column).ok().and_then(|column| WEIGHTS.get(column));
+        if let (Some(weight), Some(frequency)) = (weight, self.frequencies.get_mut(term)) {
+            *frequency += weight;
+            if self.idf.len() > 1 {
+                self.met[1].push((column, place));
+            }
+        }
+    }
+
+    /// All places of a term were told.
+    fn end_term(&mut self, term: usize) {
+        let [before, now] = &mut self.met;
+        if let Some(continued) = term.checked_sub(1).and_then(|before| self.continued.get_mut(before)) {
+            *continued = follow(before, now);
+        }
+        std::mem::swap(before, now);
+        now.clear();
+    }
+
     /// The sum as a key, then each part.
     fn write(&mut self, length: f64) {
         let norm = SATURATION * (1.0 - LENGTH + LENGTH * length / self.average_length);
@@ -123,8 +183,16 @@ impl Query {
         for (frequency, idf) in self.frequencies.iter().zip(&self.idf) {
             let part = idf * frequency * (SATURATION + 1.0) / (frequency + norm);
             sum += part;
-            #[expect(clippy::cast_possible_truncation, reason = "a part of a score needs no more digits")]
-            self.answer.extend_from_slice(&(part as f32).to_le_bytes());
+            push(&mut self.answer, part);
+        }
+        for (continued, idf) in self.continued.iter().zip(self.idf.windows(2)) {
+            let part = if *continued {
+                TOGETHER * f64::min(idf[0], idf[1])
+            } else {
+                0.0
+            };
+            sum += part;
+            push(&mut self.answer, part);
         }
         // Of numbers that are not negative, the bits are in the order of the numbers.
         let key = u64::MAX - f64::max(sum, 0.0).to_bits();
@@ -132,18 +200,36 @@ impl Query {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a part of a score needs no more digits")]
+fn push(answer: &mut Vec<u8>, part: f64) {
+    answer.extend_from_slice(&(part as f32).to_le_bytes());
+}
+
+/// Whether one of the `second` places comes close behind one of the `first`. Both are in ascending order.
+fn follow(first: &[(c_int, c_int)], second: &[(c_int, c_int)]) -> bool {
+    let mut from = 0;
+    first.iter().any(|&(column, place)| {
+        while second.get(from).is_some_and(|next| *next <= (column, place)) {
+            from += 1;
+        }
+        second
+            .get(from)
+            .is_some_and(|next| next.0 == column && next.1 - place <= NEXT)
+    })
+}
+
 /// What was found out at the first row of the query, which is kept with it.
 ///
 /// # Safety
 /// `api` and `row` are those that FTS5 passed for this very call. What is returned is used by this call only.
-unsafe fn query_of(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) -> Result<*mut Query, c_int> {
+unsafe fn query_of(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context, terms: c_int) -> Result<*mut Query, c_int> {
     // SAFETY: as the caller promises. What is kept with the query is only ever a `Query` of ours, freed by `forget`.
     unsafe {
         let kept = api.xGetAuxdata.ok_or(ffi::SQLITE_MISUSE)?(row, 0).cast::<Query>();
         if !kept.is_null() {
             return Ok(kept);
         }
-        let made = Box::into_raw(Box::new(begin(api, row)?));
+        let made = Box::into_raw(Box::new(begin(api, row, terms)?));
         // FTS5 frees what it cannot keep.
         check(api.xSetAuxdata.ok_or(ffi::SQLITE_MISUSE)?(
             row,
@@ -161,7 +247,7 @@ unsafe extern "C" fn forget(query: *mut c_void) {
 
 /// # Safety
 /// As for [`query_of`].
-unsafe fn begin(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) -> Result<Query, c_int> {
+unsafe fn begin(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context, terms: c_int) -> Result<Query, c_int> {
     // SAFETY: as the caller promises; the counters outlive the calls that write to them.
     unsafe {
         let (mut rows, mut tokens) = (0, 0);
@@ -171,40 +257,63 @@ unsafe fn begin(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) -> Resu
             -1,
             &raw mut tokens,
         ))?;
-        let phrases = api.xPhraseCount.ok_or(ffi::SQLITE_MISUSE)?(row);
-        let rows = as_float(rows).max(1.0);
+        let phrases = api.xPhraseCount.ok_or(ffi::SQLITE_MISUSE)?(row).min(terms.max(1));
+        let messages = as_float(rows).max(1.0);
         let mut idf = Vec::new();
         for phrase in 0..phrases {
-            let mut with = 0_i64;
-            let counter = (&raw mut with).cast();
-            check(api.xQueryPhrase.ok_or(ffi::SQLITE_MISUSE)?(
-                row,
-                phrase,
-                counter,
-                Some(count),
-            ))?;
-            let with = as_float(with);
-            idf.push(((rows - with + 0.5) / (with + 0.5)).ln_1p().max(LEAST_IDF));
+            if phrases == 1 {
+                // Nothing to weigh it against.
+                idf.push(1.0);
+                break;
+            }
+            let mut counter = Counter { matches: 0, last: 0 };
+            let counted =
+                api.xQueryPhrase.ok_or(ffi::SQLITE_MISUSE)?(row, phrase, (&raw mut counter).cast(), Some(count));
+            check(counted)?;
+            let with = counter.of(messages);
+            idf.push(((messages - with + 0.5) / (with + 0.5)).ln_1p().max(LEAST_IDF));
         }
-        Ok(Query {
-            frequencies: vec![0.0; idf.len()],
-            answer: Vec::with_capacity(KEY_BYTES + 4 * idf.len()),
-            idf,
-            average_length: (as_float(tokens) / rows).max(1.0),
-        })
+        Ok(Query::new(idf, (as_float(tokens) / messages).max(1.0)))
+    }
+}
+
+/// Matches of a term from the beginning of the index.
+struct Counter {
+    matches: i64,
+    /// Number of the last one's message.
+    last: i64,
+}
+
+impl Counter {
+    /// How many of `messages` hold the term. Numbers of messages have next to no gaps.
+    fn of(&self, messages: f64) -> f64 {
+        let counted = as_float(self.matches);
+        if self.matches < COUNTED {
+            return counted;
+        }
+        (counted * messages / as_float(self.last.max(1))).clamp(counted.min(messages), messages)
     }
 }
 
 unsafe extern "C" fn count(
-    _api: *const ffi::Fts5ExtensionApi,
-    _row: *mut ffi::Fts5Context,
+    api: *const ffi::Fts5ExtensionApi,
+    row: *mut ffi::Fts5Context,
     counter: *mut c_void,
 ) -> c_int {
-    // SAFETY: the counter that `begin` passed, which outlives this call.
-    if let Some(counter) = unsafe { counter.cast::<i64>().as_mut() } {
-        *counter += 1;
+    // SAFETY: the counter that `begin` passed, which outlives this call, and FTS5's own table of functions.
+    let (Some(counter), Some(api)) = (unsafe { counter.cast::<Counter>().as_mut() }, unsafe { api.as_ref() }) else {
+        return ffi::SQLITE_MISUSE;
+    };
+    counter.matches += 1;
+    if counter.matches < COUNTED {
+        return ffi::SQLITE_OK;
     }
-    ffi::SQLITE_OK
+    if let Some(number) = api.xRowid {
+        // SAFETY: the row that FTS5 passed for this very call.
+        counter.last = unsafe { number(row) };
+    }
+    // No failure: it ends the counting.
+    ffi::SQLITE_DONE
 }
 
 fn check(code: c_int) -> Result<(), c_int> {
@@ -223,18 +332,9 @@ fn as_float(count: i64) -> f64 {
 mod tests {
     use super::*;
 
-    fn query(idf: Vec<f64>) -> Query {
-        Query {
-            frequencies: vec![0.0; idf.len()],
-            answer: Vec::new(),
-            idf,
-            average_length: 10.0,
-        }
-    }
-
     #[test]
     fn better_ones_have_smaller_keys_and_parts_come_back() {
-        let mut query = query(vec![2.0, 1.0]);
+        let mut query = Query::new(vec![2.0, 1.0], 10.0);
         let mut of = |frequencies: [f64; 2], length: f64| {
             query.frequencies = frequencies.to_vec();
             query.write(length);
@@ -243,9 +343,47 @@ mod tests {
         let (good, longer, none) = (of([2.0, 1.0], 10.0), of([2.0, 1.0], 40.0), of([0.0, 0.0], 10.0));
         assert!(good[..KEY_BYTES] < longer[..KEY_BYTES]);
         assert!(longer[..KEY_BYTES] < none[..KEY_BYTES]);
-        assert_eq!(parts(&none), [0.0, 0.0]);
+        assert_eq!(parts(&none), [0.0, 0.0, 0.0]);
         let of_good = parts(&good);
         assert!(of_good[0] > of_good[1] && of_good[1] > 0.0);
         assert_eq!(parts(b"short"), Vec::<f32>::new());
+    }
+
+    #[test]
+    fn terms_that_follow_one_another_are_stronger_together() {
+        let mut query = Query::new(vec![2.0, 1.0], 10.0);
+        let mut of = |met: &[(usize, c_int, c_int)]| {
+            query.begin_row();
+            for term in 0..2 {
+                for (_, column, place) in met.iter().filter(|(of, ..)| *of == term) {
+                    query.meet(term, *column, *place);
+                }
+                query.end_term(term);
+            }
+            query.write(10.0);
+            parts(&query.answer)
+        };
+        let (together, near) = (of(&[(0, 0, 4), (1, 0, 5)]), of(&[(0, 0, 4), (1, 0, 7)]));
+        assert!(together[2] > 0.0 && together == near);
+        for apart in [[(0, 0, 4), (1, 0, 8)], [(1, 0, 4), (0, 0, 5)], [(0, 0, 4), (1, 1, 5)]] {
+            assert!(of(&apart)[2].abs() < f32::EPSILON, "{apart:?}");
+        }
+    }
+
+    #[test]
+    fn a_frequent_term_is_counted_in_part() {
+        let few = Counter { matches: 7, last: 0 };
+        assert!((few.of(100.0) - 7.0).abs() < 1e-9);
+        let often = Counter {
+            matches: COUNTED,
+            last: 2 * COUNTED,
+        };
+        assert!((often.of(100_000.0) - 50_000.0).abs() < 1e-9);
+        // With gaps between the numbers it is never more than there are.
+        let everywhere = Counter {
+            matches: COUNTED,
+            last: COUNTED,
+        };
+        assert!((everywhere.of(5_000.0) - 5_000.0).abs() < 1e-9);
     }
 }
