@@ -11,9 +11,11 @@
 
 pub mod person;
 pub mod process;
+pub mod provider;
 pub mod script;
 pub mod stack;
 
 pub use person::{Ended, Person, Segment};
 pub use process::Process;
+pub use provider::ReferenceMemory;
 pub use stack::{SERVICES, Shape, Stack, StackOptions};

@@ -1,0 +1,160 @@
+//! The reference external memory: `steward.memory.provider.v1` as somebody else would serve it, on a port of its own. It
+//! remembers what it is told, recalls all of it that shares a word with the message, and can be told to be slow.
+
+use std::sync::{Arc, Mutex};
+
+use steward_proto::memory::provider::v1 as pb;
+use steward_proto::memory::provider::v1::memory_provider_service_server::{
+    MemoryProviderService, MemoryProviderServiceServer,
+};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::{Request, Response, Status};
+
+/// What it keeps.
+#[derive(Debug, Default)]
+struct Kept {
+    facts: Vec<String>,
+    turns: Vec<String>,
+    events: Vec<String>,
+}
+
+/// A running reference memory; it stops with this value.
+#[derive(Debug, Clone)]
+pub struct ReferenceMemory {
+    kept: Arc<Mutex<Kept>>,
+    slow: watch::Sender<bool>,
+    url: String,
+    _serving: Arc<Serving>,
+}
+
+#[derive(Debug)]
+struct Serving(tokio::task::JoinHandle<()>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl ReferenceMemory {
+    /// Starts one that knows these facts.
+    pub async fn start(facts: &[&str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let kept = Arc::new(Mutex::new(Kept {
+            facts: facts.iter().map(|fact| (*fact).to_owned()).collect(),
+            ..Kept::default()
+        }));
+        let (slow, _) = watch::channel(false);
+        let served = Served {
+            kept: Arc::clone(&kept),
+            slow: slow.subscribe(),
+        };
+        let serving = tokio::spawn(async move {
+            let incoming = tokio_stream::wrappers::TcpListenerStream::new(listener);
+            let server = tonic::transport::Server::builder().add_service(MemoryProviderServiceServer::new(served));
+            server.serve_with_incoming(incoming).await.expect("it serves");
+        });
+        Self {
+            kept,
+            slow,
+            url,
+            _serving: Arc::new(Serving(serving)),
+        }
+    }
+
+    /// The setting that makes it the memory of the home team.
+    pub fn setting(&self) -> String {
+        setting(&self.url)
+    }
+
+    /// From now on no call is answered, or all are again.
+    pub fn be_slow(&self, slow: bool) {
+        self.slow.send_replace(slow);
+    }
+
+    /// The turns that it took in, `{words} -> {answer}` each.
+    pub fn turns(&self) -> Vec<String> {
+        self.kept.lock().unwrap().turns.clone()
+    }
+
+    /// The events that it heard of.
+    pub fn events(&self) -> Vec<String> {
+        self.kept.lock().unwrap().events.clone()
+    }
+}
+
+/// The setting that makes a memory at `url` that of the home team.
+pub fn setting(url: &str) -> String {
+    format!(r#"[{{ team = "default", kind = "grpc", url = "{url}" }}]"#)
+}
+
+#[derive(Debug)]
+struct Served {
+    kept: Arc<Mutex<Kept>>,
+    slow: watch::Receiver<bool>,
+}
+
+impl Served {
+    async fn answer(&self) {
+        let mut slow = self.slow.clone();
+        // Ends with an error when the test is over, and nobody waits then.
+        let _over = slow.wait_for(|slow| !slow).await;
+    }
+}
+
+#[tonic::async_trait]
+impl MemoryProviderService for Served {
+    async fn initialize(&self, _: Request<pb::InitializeRequest>) -> Result<Response<pb::InitializeResponse>, Status> {
+        self.answer().await;
+        let tool = r#"{"name":"archive_search","description":"Looks into the archive.","parameters":{"type":"object","properties":{"q":{"type":"string"}}}}"#;
+        Ok(Response::new(pb::InitializeResponse {
+            system_prompt_block: "An archive is at hand: archive_search.".to_owned(),
+            tools_json: vec![tool.to_owned()],
+        }))
+    }
+
+    async fn prefetch(&self, request: Request<pb::PrefetchRequest>) -> Result<Response<pb::PrefetchResponse>, Status> {
+        self.answer().await;
+        let query = request.into_inner().query.to_lowercase();
+        let facts = self.kept.lock().unwrap().facts.clone();
+        let shares = |fact: &String| {
+            let fact = fact.to_lowercase();
+            query
+                .split_whitespace()
+                .any(|word| word.len() > 3 && fact.contains(word))
+        };
+        Ok(Response::new(pb::PrefetchResponse {
+            items: facts.into_iter().filter(shares).collect(),
+        }))
+    }
+
+    async fn sync_turn(&self, request: Request<pb::SyncTurnRequest>) -> Result<Response<pb::SyncTurnResponse>, Status> {
+        self.answer().await;
+        let request = request.into_inner();
+        let line = format!("{} -> {}", request.user_text, request.assistant_text);
+        self.kept.lock().unwrap().turns.push(line);
+        Ok(Response::new(pb::SyncTurnResponse {}))
+    }
+
+    async fn call_tool(&self, request: Request<pb::CallToolRequest>) -> Result<Response<pb::CallToolResponse>, Status> {
+        self.answer().await;
+        Ok(Response::new(pb::CallToolResponse {
+            content: format!("the archive has nothing on {}", request.into_inner().arguments_json),
+            is_error: false,
+        }))
+    }
+
+    async fn observe(&self, request: Request<pb::ObserveRequest>) -> Result<Response<pb::ObserveResponse>, Status> {
+        self.answer().await;
+        let request = request.into_inner();
+        let line = format!("{:?}: {}", request.event(), request.detail);
+        self.kept.lock().unwrap().events.push(line);
+        Ok(Response::new(pb::ObserveResponse::default()))
+    }
+
+    async fn shutdown(&self, _: Request<pb::ShutdownRequest>) -> Result<Response<pb::ShutdownResponse>, Status> {
+        Ok(Response::new(pb::ShutdownResponse {}))
+    }
+}
