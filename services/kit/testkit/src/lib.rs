@@ -1,5 +1,5 @@
 //! Test tools that every crate shares: a clock that stands still, ids that count, waiting for a condition instead of for
-//! a time, folders that survive a failure, and a model server that does what a script says.
+//! a time, folders that survive a failure, a model server that does what a script says, and a site with pages.
 //!
 //! Nothing here belongs into a product binary. Helpers panic with a sentence when a test is wrong, since a test has
 //! nobody to hand an error to.
@@ -10,6 +10,7 @@ mod clock;
 mod crypto;
 mod ids;
 pub mod model_server;
+mod site;
 mod temp_dir;
 mod wait;
 
@@ -17,5 +18,6 @@ pub use clock::MockClock;
 pub use crypto::install_crypto;
 pub use ids::SeqIds;
 pub use model_server::{ModelServer, RecordedRequest, Reply, ScriptedBlock, ScriptedCall, ScriptedUsage};
+pub use site::Site;
 pub use temp_dir::TempDir;
 pub use wait::{PATIENCE, wait_for, wait_for_some};

@@ -165,6 +165,12 @@ async fn brought(bench: &dyn Bench, id: &str, name: &str, files: Tree) -> Item {
     item
 }
 
+/// Installs a skill for the team `red`, for tests of what a store does besides.
+pub async fn install_one(bench: &dyn Bench, name: &str) {
+    let item = brought(bench, "one", name, tree(name, "Sorts.")).await;
+    install(&*bench.store(), &item, None, PLAIN).await.expect("installed");
+}
+
 const PLAIN: (bool, Local) = (false, Local::Keep);
 
 async fn an_item_is_read_back_whole(bench: &dyn Bench) {

@@ -1,0 +1,256 @@
+//! What the hub puts into the library and takes out of it, in one transaction with what it keeps beside the library: lock,
+//! quarantine item, log. The gates are those of every write (`S-14`); who decides and why is the hub's.
+
+use async_trait::async_trait;
+use steward_base::names::{SkillId, TeamId, team_name};
+use steward_base::{FieldViolations, Origin};
+
+use super::InstallRequest;
+use crate::actor::Actor;
+use crate::error::Error;
+use crate::gate::Action;
+use crate::manage_skill::{Manage, ManageRequest};
+use crate::name::{Category, Scope};
+use crate::path::SkillPath;
+use crate::record::{Files, SkillRecord};
+use crate::skills::{Skills, TRIES, commit_error, parse_new_name, shorten, too_busy};
+use crate::store::{Change, CommitError};
+
+/// What is kept beside the library.
+#[async_trait]
+pub trait Beside: Send + Sync {
+    /// Applies the changes in their order together with what stands beside them, in one transaction.
+    async fn commit(&self, changes: Vec<Change>) -> Result<(), CommitError>;
+}
+
+/// What becomes of changes that were made here since the last install (D-58).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalChanges {
+    /// Nothing is installed where there are any.
+    Keep,
+    /// They are merged; where both sides meet nothing is installed.
+    Merge,
+    /// They are given up; the revision that has them stays.
+    GiveUp,
+}
+
+/// A skill that the hub installs.
+#[derive(Debug, Clone)]
+pub struct HubSkill {
+    /// Its name.
+    pub name: String,
+    /// The files that were approved.
+    pub files: Files,
+    /// Tree hash of the files that were approved last; none where the hub has installed none.
+    pub base_tree: Option<String>,
+    /// Where they come from, for the revision.
+    pub source: String,
+    /// Whether other skills of the name that the actor sees are set aside.
+    pub replace: bool,
+    /// What becomes of changes that were made here.
+    pub local: LocalChanges,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// The skill as it is now.
+    pub skill: SkillRecord,
+    /// Files in which both sides' changes stand.
+    pub merged: Vec<SkillPath>,
+    /// Full names of the skills that were set aside.
+    pub set_aside: Vec<String>,
+}
+
+impl Skills {
+    /// Installs a skill of the hub, or updates it.
+    pub async fn install_from_hub(&self, actor: &Actor, skill: &HubSkill, beside: &dyn Beside) -> Result<Taken, Error> {
+        let name = parse_new_name(&skill.name)
+            .map_err(|problem| Error::from(FieldViolations::one("skill", problem.to_string())))?;
+        self.seed(&actor.team).await?;
+        let _turn = self.turn(&actor.team, name.as_str()).await;
+        for _ in 0..TRIES {
+            let (mut changes, set_aside) = self.make_way(actor, skill, &name).await?;
+            let (change, merged) = self.from_hub(actor, skill, &name).await?;
+            let record = change.record.clone();
+            if change.revision.is_some() {
+                changes.push(change);
+            }
+            match beside.commit(changes).await {
+                Ok(()) => {
+                    return Ok(Taken {
+                        skill: record,
+                        merged,
+                        set_aside,
+                    });
+                }
+                Err(error) => {
+                    if let Some(error) = commit_error(error, actor, &record.full_name()) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(too_busy(name.as_str()))
+    }
+
+    /// Takes a skill of the hub out of use; one that is gone already is no error.
+    pub async fn remove_from_hub(&self, actor: &Actor, name: &str, beside: &dyn Beside) -> Result<(), Error> {
+        let skill =
+            parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem.to_string())))?;
+        let hub = as_hub(actor);
+        let _turn = self.turn(&actor.team, name).await;
+        for _ in 0..TRIES {
+            let mut changes = Vec::new();
+            if let Some(record) = self.in_use(&hub, &Scope::Hub, &skill).await? {
+                self.pass_removal(&hub, &record, Action::Delete).await?;
+                let request = removal("uninstalled");
+                changes.push(self.set_aside(&hub, &request, &record, Action::Delete, "").await?.0);
+            }
+            match beside.commit(changes).await {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    if let Some(error) = commit_error(error, &hub, name) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(too_busy(name))
+    }
+
+    /// Full names of the skills in use that have this name, the actor sees, and the hub did not install.
+    pub async fn namesakes(&self, actor: &Actor, name: &str) -> Result<Vec<String>, Error> {
+        let Ok(name) = parse_new_name(name) else {
+            return Ok(Vec::new());
+        };
+        self.seed(&actor.team).await?;
+        let others = self.others(actor, &name).await?;
+        Ok(others.iter().map(SkillRecord::full_name).collect())
+    }
+
+    /// The files of a skill of the hub as they are now; nothing if it is not in use.
+    pub async fn hub_files(&self, team: &TeamId, name: &str) -> Result<Option<Files>, Error> {
+        let Ok(name) = parse_new_name(name) else {
+            return Ok(None);
+        };
+        for found in self.store.named(team, &[Scope::Hub], &name).await? {
+            let record = found.map_err(|broken| Error::RecordDamaged {
+                skill: broken.skill,
+                problem: broken.problem,
+            })?;
+            if record.is_active() {
+                return Ok(Some(self.load(&record).await?.1));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn others(&self, actor: &Actor, name: &SkillId) -> Result<Vec<SkillRecord>, Error> {
+        let scopes: Vec<Scope> = actor
+            .scopes()
+            .into_iter()
+            .filter(|scope| *scope != Scope::Hub)
+            .collect();
+        let mut others = Vec::new();
+        for found in self.store.named(&actor.team, &scopes, name).await? {
+            let record = found.map_err(|broken| Error::RecordDamaged {
+                skill: broken.skill,
+                problem: broken.problem,
+            })?;
+            if record.is_active() {
+                others.push(record);
+            }
+        }
+        Ok(others)
+    }
+
+    /// Sets other skills of the name aside where that is asked for; by the person's own rights, not the hub's.
+    async fn make_way(
+        &self,
+        actor: &Actor,
+        skill: &HubSkill,
+        name: &SkillId,
+    ) -> Result<(Vec<Change>, Vec<String>), Error> {
+        let (mut changes, mut names) = (Vec::new(), Vec::new());
+        // What is installed has its name already.
+        if skill.base_tree.is_some() && !skill.replace {
+            return Ok((changes, names));
+        }
+        let others = self.others(actor, name).await?;
+        if !skill.replace && !others.is_empty() {
+            return Err(Error::SkillExists {
+                skill: format!("hub/{name}"),
+                in_the_way: shorten(others.iter().map(SkillRecord::full_name).collect()),
+            });
+        }
+        for record in others {
+            self.pass_removal(actor, &record, Action::Archive).await?;
+            let request = removal("a skill of the hub took its name");
+            changes.push(self.set_aside(actor, &request, &record, Action::Archive, "").await?.0);
+            names.push(record.full_name());
+        }
+        Ok((changes, names))
+    }
+
+    async fn from_hub(
+        &self,
+        actor: &Actor,
+        skill: &HubSkill,
+        name: &SkillId,
+    ) -> Result<(Change, Vec<SkillPath>), Error> {
+        let hub = as_hub(actor);
+        let mut request = InstallRequest {
+            parent: team_name(&actor.team),
+            skill: skill.name.clone(),
+            category: String::new(),
+            files: skill.files.clone(),
+            base_tree: String::new(),
+            source: skill.source.clone(),
+            request_id: String::new(),
+            request_hash: String::new(),
+            overwrite: false,
+            validate_only: false,
+        };
+        let Some(record) = self.in_use(&hub, &Scope::Hub, name).await? else {
+            let (change, _) = self.first_install(&hub, &request, name, &Category::default()).await?;
+            return Ok((change, Vec::new()));
+        };
+        request.base_tree = match (&skill.base_tree, skill.local) {
+            // With the record's own tree as the base there is nothing to merge: the approved files alone are the next.
+            (None, _) if skill.replace => record.tree.clone(),
+            (Some(_), LocalChanges::GiveUp) => record.tree.clone(),
+            (None, _) => String::new(),
+            (Some(base), LocalChanges::Keep) if record.tree != *base => {
+                return Err(Error::StaleRevision {
+                    skill: record.full_name(),
+                    expected: base.clone(),
+                    current: record.tree,
+                });
+            }
+            (Some(base), LocalChanges::Keep | LocalChanges::Merge) => base.clone(),
+        };
+        let (change, installed) = self.update(&hub, &request, &record).await?;
+        Ok((change, installed.merged))
+    }
+}
+
+fn as_hub(actor: &Actor) -> Actor {
+    Actor {
+        origin: Origin::Hub,
+        ..actor.clone()
+    }
+}
+
+fn removal(reason: &str) -> ManageRequest {
+    ManageRequest {
+        skill: String::new(),
+        action: Manage::Delete { absorbed_into: None },
+        base_revision: String::new(),
+        request_id: String::new(),
+        request_hash: String::new(),
+        evidence: None,
+        reason: reason.to_owned(),
+        validate_only: false,
+    }
+}

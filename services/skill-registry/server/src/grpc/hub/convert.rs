@@ -1,0 +1,290 @@
+//! Items, locks, reports and entries as the wire has them.
+
+use std::collections::BTreeSet;
+
+use steward_proto::hub::v1 as pb;
+use steward_proto::hub::v1::hub_progress::Stage as PbStage;
+use steward_skill_hub::audit::Entry;
+use steward_skill_hub::hub::{Plan, Preview, Stage};
+use steward_skill_hub::lock::{Drift, Lock};
+use steward_skill_hub::policy::Trust;
+use steward_skill_hub::quarantine::{Approval, Item, State};
+use steward_skill_hub::source::Found;
+use steward_skill_scanner::structure::Problem;
+use steward_skill_scanner::{Capabilities, Change, Finding, Report, Severity, Verdict};
+
+use super::super::convert::time_to_pb;
+
+pub(super) const fn trust_to_pb(trust: Trust) -> pb::HubTrust {
+    match trust {
+        Trust::Builtin => pb::HubTrust::Builtin,
+        Trust::Trusted => pb::HubTrust::Trusted,
+        Trust::Community => pb::HubTrust::Community,
+        Trust::AgentCreated => pb::HubTrust::AgentCreated,
+    }
+}
+
+pub(super) const fn verdict_to_pb(verdict: Verdict) -> pb::HubVerdict {
+    match verdict {
+        Verdict::Safe => pb::HubVerdict::Safe,
+        Verdict::Caution => pb::HubVerdict::Caution,
+        Verdict::Dangerous => pb::HubVerdict::Dangerous,
+    }
+}
+
+const fn severity_to_pb(severity: Severity) -> pb::HubSeverity {
+    match severity {
+        Severity::Info => pb::HubSeverity::Info,
+        Severity::Low => pb::HubSeverity::Low,
+        Severity::Medium => pb::HubSeverity::Medium,
+        Severity::High => pb::HubSeverity::High,
+        Severity::Critical => pb::HubSeverity::Critical,
+    }
+}
+
+const fn state_to_pb(state: State) -> pb::HubItemState {
+    match state {
+        State::Refused => pb::HubItemState::Refused,
+        State::Blocked => pb::HubItemState::Blocked,
+        State::AwaitingApproval => pb::HubItemState::AwaitingApproval,
+        State::Approved => pb::HubItemState::Approved,
+        State::Installed => pb::HubItemState::Installed,
+        State::Rejected => pb::HubItemState::Rejected,
+    }
+}
+
+/// Counts of what one skill holds fit.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+pub(super) fn finding_to_pb(finding: &Finding, accepted: bool) -> pb::HubFinding {
+    pb::HubFinding {
+        rule: finding.rule.clone(),
+        title: finding.title.clone(),
+        severity: severity_to_pb(finding.severity).into(),
+        category: finding.category.clone(),
+        ast: finding.ast.clone(),
+        ave: finding.ave.clone(),
+        path: finding.path.clone(),
+        line: number(finding.line),
+        excerpt: finding.excerpt.clone(),
+        revealed: finding.revealed.clone().unwrap_or_default(),
+        fix: finding.fix.clone(),
+        fingerprint: finding.fingerprint.clone(),
+        accepted,
+    }
+}
+
+fn capabilities_to_pb(capabilities: &Capabilities) -> pb::HubCapabilities {
+    let list = |set: &BTreeSet<String>| set.iter().cloned().collect();
+    pb::HubCapabilities {
+        hosts: list(&capabilities.hosts),
+        env: list(&capabilities.env),
+        bins: list(&capabilities.bins),
+        paths: list(&capabilities.paths),
+        tools: list(&capabilities.tools),
+        installs: list(&capabilities.installs),
+        documents: list(&capabilities.documents),
+    }
+}
+
+pub(super) fn report_to_pb(report: &Report) -> pb::HubReport {
+    let standing = report.findings.iter().map(|finding| finding_to_pb(finding, false));
+    let accepted = report.suppressed.iter().map(|finding| finding_to_pb(finding, true));
+    let gaps = report.coverage.gaps.iter().map(|gap| pb::HubGap {
+        path: gap.path.clone(),
+        reason: gap.reason.clone(),
+    });
+    pb::HubReport {
+        scan: report.id(),
+        scanner: report.scanner.clone(),
+        rule_set: report.rule_set.clone(),
+        tree_sha256: report.digest.clone(),
+        verdict: verdict_to_pb(report.verdict).into(),
+        findings: standing.chain(accepted).collect(),
+        files: number(report.coverage.files),
+        size_bytes: report.coverage.bytes,
+        gaps: gaps.collect(),
+        capabilities: Some(capabilities_to_pb(&report.capabilities)),
+    }
+}
+
+pub(super) fn change_to_pb(change: &Change) -> pb::HubChange {
+    let new_findings = change.new_findings.iter();
+    pb::HubChange {
+        lowered: change.lowered,
+        new_findings: new_findings.map(|finding| finding_to_pb(finding, false)).collect(),
+        gone_findings: number(change.gone_findings.len()),
+        new_capabilities: Some(capabilities_to_pb(&change.new_capabilities)),
+        gone_capabilities: Some(capabilities_to_pb(&change.gone_capabilities)),
+    }
+}
+
+fn approval_to_pb(approval: &Approval) -> pb::HubApproval {
+    pb::HubApproval {
+        by: approval.by.clone(),
+        reason: approval.reason.clone(),
+        forced: approval.forced,
+        time: time_to_pb(approval.at),
+    }
+}
+
+fn problem_to_text(problem: &Problem) -> String {
+    if problem.path.is_empty() {
+        problem.message.clone()
+    } else {
+        format!("{} {}", problem.path, problem.message)
+    }
+}
+
+pub(super) fn problems_to_pb(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(problem_to_text).collect()
+}
+
+pub(super) fn item_to_pb(team: &str, item: &Item) -> pb::HubItem {
+    let resolved = &item.resolved;
+    pb::HubItem {
+        name: format!("teams/{team}/hubItems/{}", item.id),
+        state: state_to_pb(item.state).into(),
+        source: resolved.source.clone(),
+        reference: resolved.reference.clone(),
+        revision: resolved.revision.clone(),
+        skill: resolved.name.clone(),
+        trust: trust_to_pb(resolved.trust).into(),
+        warnings: resolved.warnings.clone(),
+        problems: problems_to_pb(&item.problems),
+        report: item.report.as_ref().map(report_to_pb),
+        change: item.change.as_ref().map(change_to_pb),
+        doubts: item.doubts.clone(),
+        approval: item.approval.as_ref().map(approval_to_pb),
+        requested_by: item.requested_by.clone(),
+        create_time: time_to_pb(item.created_at),
+        publish_time: resolved.published_at.and_then(time_to_pb),
+    }
+}
+
+pub(super) fn skill_to_pb(team: &str, lock: &Lock) -> pb::HubSkill {
+    let files = lock.files.iter().map(|(path, sha256)| pb::HubFile {
+        path: path.clone(),
+        sha256: sha256.clone(),
+    });
+    pb::HubSkill {
+        name: skill_name(team, &lock.name),
+        skill: format!("hub/skills/{}", lock.name),
+        source: lock.source.clone(),
+        reference: lock.reference.clone(),
+        revision: lock.revision.clone(),
+        trust: trust_to_pb(lock.trust).into(),
+        tree_sha256: lock.digest.clone(),
+        files: files.collect(),
+        scanner: lock.scanner.clone(),
+        rule_set: lock.rule_set.clone(),
+        verdict: verdict_to_pb(lock.verdict).into(),
+        installed_by: lock.installed_by.clone(),
+        install_time: time_to_pb(lock.installed_at),
+        forced_reason: lock.forced.clone().unwrap_or_default(),
+        item: format!("teams/{team}/hubItems/{}", lock.item),
+    }
+}
+
+pub(super) fn skill_name(team: &str, skill: &str) -> String {
+    format!("teams/{team}/hubSkills/{skill}")
+}
+
+pub(super) fn drift_to_pb(drift: Drift) -> pb::HubDrift {
+    pb::HubDrift {
+        missing: drift.missing,
+        extra: drift.extra,
+        changed: drift.changed,
+    }
+}
+
+pub(super) fn found_to_pb(found: Found) -> pb::HubSearchResult {
+    pb::HubSearchResult {
+        reference: format!("{}:{}", found.source, found.reference),
+        source: found.source,
+        skill: found.name,
+        description: found.description,
+        trust: trust_to_pb(found.trust).into(),
+        installable: found.installable,
+        installs: found.installs,
+    }
+}
+
+pub(super) fn progress_to_pb(stage: Stage) -> pb::HubProgress {
+    match stage {
+        Stage::Resolving { source } => pb::HubProgress {
+            stage: PbStage::Resolving.into(),
+            detail: source,
+            ..pb::HubProgress::default()
+        },
+        Stage::Fetching { revision } => pb::HubProgress {
+            stage: PbStage::Fetching.into(),
+            detail: revision,
+            ..pb::HubProgress::default()
+        },
+        Stage::Scanning { files, bytes } => pb::HubProgress {
+            stage: PbStage::Scanning.into(),
+            files: number(files),
+            size_bytes: bytes,
+            ..pb::HubProgress::default()
+        },
+    }
+}
+
+/// The plan; the diff is the caller's.
+pub(super) fn plan_to_pb(preview: Preview, diff: String) -> pb::HubPlan {
+    let mut plan = pb::HubPlan {
+        diff,
+        ..pb::HubPlan::default()
+    };
+    let state = match preview.plan {
+        Plan::Current => pb::HubPlanState::Current,
+        Plan::Available { revision } => {
+            plan.revision = revision;
+            pb::HubPlanState::Available
+        }
+        Plan::Cooling { revision, until } => {
+            plan.revision = revision;
+            plan.cool_time = time_to_pb(until);
+            pb::HubPlanState::Cooling
+        }
+        Plan::LocalChanges { drift } => {
+            plan.drift = Some(drift_to_pb(drift));
+            pb::HubPlanState::LocalChanges
+        }
+        Plan::GoneUpstream => pb::HubPlanState::GoneUpstream,
+        Plan::SourceUnavailable { problem } => {
+            plan.problem = problem;
+            pb::HubPlanState::SourceUnavailable
+        }
+        Plan::OwnerChanged { revision } => {
+            plan.revision = revision;
+            pb::HubPlanState::OwnerChanged
+        }
+    };
+    plan.set_state(state);
+    if let Some(next) = preview.next {
+        plan.revision = next.revision;
+        plan.change = next.change.as_ref().map(change_to_pb);
+        plan.report = next.report.as_ref().map(report_to_pb);
+        plan.problems = problems_to_pb(&next.problems);
+    }
+    plan
+}
+
+pub(super) fn entry_to_pb(team: &str, entry: Entry) -> pb::HubAuditEntry {
+    let facts = entry.details.into_iter().map(|(key, value)| pb::HubFact { key, value });
+    pb::HubAuditEntry {
+        name: format!("teams/{team}/hubAuditEntries/{}", entry.sequence),
+        sequence: entry.sequence,
+        time: time_to_pb(entry.at),
+        action: entry.action.as_str().to_owned(),
+        subject: entry.subject,
+        actor: entry.actor,
+        facts: facts.collect(),
+        previous_sha256: entry.previous,
+        entry_sha256: entry.hash,
+    }
+}
