@@ -1,5 +1,5 @@
-//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `recall`, `reviews`, `curator`, `models`,
-//! `access`, `audit`, `health`.
+//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `secrets`, `recall`, `reviews`,
+//! `curator`, `models`, `access`, `audit`, `health`.
 //!
 //! They are one grammar, `steward NOUN VERB [ARGUMENTS]`, work the same against one process or five, and print tables for
 //! people or, with `--json`, the messages of the contract in protobuf's JSON form, one document per answer. The verbs that
@@ -31,6 +31,9 @@ pub enum Verb {
     /// Written know-how: list, read, change, restore.
     #[command(subcommand)]
     Skills(verbs::skills::Verb),
+    /// Values for variables that skills need, kept encrypted for the team.
+    #[command(subcommand)]
+    Secrets(verbs::secrets::Verb),
     /// Search what was said, word for word.
     #[command(subcommand)]
     Recall(verbs::recall::Verb),
@@ -78,6 +81,7 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
             Verb::Sessions(verb) => verbs::sessions::run(verb, &session, &mut output).await,
             Verb::Memory(verb) => verbs::memory::run(verb, &session, &mut output).await,
             Verb::Skills(verb) => verbs::skills::run(verb, &session, &mut output).await,
+            Verb::Secrets(verb) => verbs::secrets::run(verb, &session, &mut output).await,
             Verb::Recall(verb) => verbs::recall::run(verb, &session, &mut output).await,
             Verb::Reviews(verb) => verbs::reviews::run(verb, &session, &mut output).await,
             Verb::Curator(verb) => verbs::curator::run(verb, &session, &mut output).await,

@@ -8,6 +8,7 @@ pub mod memory;
 pub mod models;
 pub mod recall;
 pub mod reviews;
+pub mod secrets;
 pub mod sessions;
 pub mod skills;
 

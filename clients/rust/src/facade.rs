@@ -218,6 +218,16 @@ facade! {
 }
 
 facade! {
+    /// `steward.skill.v1.SecretService`: a team's values for variables that skills declare.
+    SecretClient = skill::secret_service_client::SecretServiceClient {
+        set_secret(SetSecretRequest) -> SetSecretResponse;
+        list_secrets(ListSecretsRequest) -> ListSecretsResponse;
+        delete_secret(DeleteSecretRequest) -> DeleteSecretResponse;
+        deliver_secrets(DeliverSecretsRequest) -> DeliverSecretsResponse;
+    }
+}
+
+facade! {
     /// `steward.skill.v1.ExchangeService`: skills as files, in and out.
     ExchangeClient = skill::exchange_service_client::ExchangeServiceClient {
         check_skill(CheckSkillRequest) -> CheckSkillResponse;
@@ -342,6 +352,8 @@ pub struct Client {
     pub skills: SkillClient,
     /// Skills as files.
     pub exchange: ExchangeClient,
+    /// A team's secrets.
+    pub secrets: SecretClient,
     /// Slash commands.
     pub commands: CommandClient,
     /// Skills that are opened together.
@@ -373,6 +385,7 @@ impl Client {
             store: SessionStoreClient::new(wire("recall")),
             skills: SkillClient::new(wire("skill")),
             exchange: ExchangeClient::new(wire("skill")),
+            secrets: SecretClient::new(wire("skill")),
             commands: CommandClient::new(wire("skill")),
             bundles: BundleClient::new(wire("skill")),
             skill_proposals: SkillProposalClient::new(wire("skill")),

@@ -256,7 +256,7 @@ pub struct SkillVariable {
     /// Whether the skill works without it.
     #[prost(bool, tag = "4")]
     pub optional: bool,
-    /// Whether the team keeps a value for it.
+    /// Whether the team keeps a value for it that this skill may have; SecretService delivers it.
     #[prost(bool, tag = "5")]
     pub set_by_team: bool,
 }
@@ -268,6 +268,30 @@ impl ::prost::Name for SkillVariable {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.skill.v1.SkillVariable".into()
+    }
+}
+/// A question for a person: what a skill needs where its commands run, and does not find there. The client asks, hidden, and
+/// puts the answer into its own store or with SetSecret into the team's. It never becomes part of a conversation.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SecretRequest {
+    /// Full resource name of the skill.
+    #[prost(string, tag = "1")]
+    pub skill: ::prost::alloc::string::String,
+    /// What to ask for.
+    #[prost(message, repeated, tag = "2")]
+    pub variables: ::prost::alloc::vec::Vec<SkillVariable>,
+    /// Whether the team's secrets are for this skill; if not, only the client's own store is.
+    #[prost(bool, tag = "3")]
+    pub team_store: bool,
+}
+impl ::prost::Name for SecretRequest {
+    const NAME: &'static str = "SecretRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SecretRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SecretRequest".into()
     }
 }
 /// An immutable state of a skill.
@@ -1956,6 +1980,9 @@ pub enum ErrorReason {
     ProposalExists = 27,
     /// FAILED_PRECONDITION. Somebody has decided on the proposal. Metadata: `proposal`, `state`.
     ProposalDecided = 28,
+    /// INVALID_ARGUMENT. The scanner calls what an agent writes dangerous; the findings are for people. Metadata: `skill`,
+    /// `category`.
+    ScannerRefused = 29,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1993,6 +2020,7 @@ impl ErrorReason {
             Self::ProposalNotFound => "ERROR_REASON_PROPOSAL_NOT_FOUND",
             Self::ProposalExists => "ERROR_REASON_PROPOSAL_EXISTS",
             Self::ProposalDecided => "ERROR_REASON_PROPOSAL_DECIDED",
+            Self::ScannerRefused => "ERROR_REASON_SCANNER_REFUSED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2027,6 +2055,7 @@ impl ErrorReason {
             "ERROR_REASON_PROPOSAL_NOT_FOUND" => Some(Self::ProposalNotFound),
             "ERROR_REASON_PROPOSAL_EXISTS" => Some(Self::ProposalExists),
             "ERROR_REASON_PROPOSAL_DECIDED" => Some(Self::ProposalDecided),
+            "ERROR_REASON_SCANNER_REFUSED" => Some(Self::ScannerRefused),
             _ => None,
         }
     }
@@ -2095,15 +2124,18 @@ pub struct ImportSkillRequest {
     /// Scope: user (default) or team (maintainers).
     #[prost(enumeration = "SkillScope", tag = "5")]
     pub scope: i32,
-    /// Whether a skill of the same name in the scope gets these files as a new revision.
+    /// Whether a skill of the same name in the scope is brought up to these files.
     #[prost(bool, tag = "6")]
     pub replace: bool,
     /// Makes a retry safe; 1 to 128 characters. Required.
     #[prost(string, tag = "7")]
     pub request_id: ::prost::alloc::string::String,
-    /// Simulates: gates and checks run, nothing is kept.
+    /// Simulates: gates and checks run, nothing is kept. Then conflicts are an answer and no error.
     #[prost(bool, tag = "8")]
     pub validate_only: bool,
+    /// Whether changes made here are given up where they cannot be merged; the history has them.
+    #[prost(bool, tag = "9")]
+    pub overwrite: bool,
 }
 impl ::prost::Name for ImportSkillRequest {
     const NAME: &'static str = "ImportSkillRequest";
@@ -2115,6 +2147,26 @@ impl ::prost::Name for ImportSkillRequest {
         "/steward.skill.v1.ImportSkillRequest".into()
     }
 }
+/// A file in which both sides changed the same lines.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MergeConflict {
+    /// The file.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// From what is here to what would come in, as a unified diff.
+    #[prost(string, tag = "2")]
+    pub diff: ::prost::alloc::string::String,
+}
+impl ::prost::Name for MergeConflict {
+    const NAME: &'static str = "MergeConflict";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.MergeConflict".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.MergeConflict".into()
+    }
+}
 /// Response of ImportSkill.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ImportSkillResponse {
@@ -2124,9 +2176,18 @@ pub struct ImportSkillResponse {
     /// How it follows the specification.
     #[prost(message, optional, tag = "2")]
     pub report: ::core::option::Option<ConformanceReport>,
-    /// Whether it was there with the very same files, so that nothing was done.
+    /// Whether nothing was done: it has the very same files, or had them and was only changed here since.
     #[prost(bool, tag = "3")]
     pub unchanged: bool,
+    /// Paths in which both sides' changes stand.
+    #[prost(string, repeated, tag = "4")]
+    pub merged: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Paths whose changes made here were given up.
+    #[prost(string, repeated, tag = "5")]
+    pub overwritten: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What cannot be merged; only with `validate_only`.
+    #[prost(message, repeated, tag = "6")]
+    pub conflicts: ::prost::alloc::vec::Vec<MergeConflict>,
 }
 impl ::prost::Name for ImportSkillResponse {
     const NAME: &'static str = "ImportSkillResponse";
@@ -2364,8 +2425,8 @@ pub mod exchange_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Makes a skill from files, or with `replace` gives an existing one these files as a new revision. Errors:
-        /// SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED, ARCHIVED, ROLE_REQUIRED, INVALID_REQUEST,
+        /// Makes a skill from files, or with `replace` brings an existing one up to them: where it was changed here since the last
+        /// import, both changes are merged by line. Errors: MERGE_CONFLICT, SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED, ARCHIVED, ROLE_REQUIRED, INVALID_REQUEST,
         /// REQUEST_ID_REUSED.
         pub async fn import_skill(
             &mut self,
@@ -2473,8 +2534,8 @@ pub mod exchange_service_server {
             tonic::Response<super::CheckSkillResponse>,
             tonic::Status,
         >;
-        /// Makes a skill from files, or with `replace` gives an existing one these files as a new revision. Errors:
-        /// SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED, ARCHIVED, ROLE_REQUIRED, INVALID_REQUEST,
+        /// Makes a skill from files, or with `replace` brings an existing one up to them: where it was changed here since the last
+        /// import, both changes are merged by line. Errors: MERGE_CONFLICT, SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED, ARCHIVED, ROLE_REQUIRED, INVALID_REQUEST,
         /// REQUEST_ID_REUSED.
         async fn import_skill(
             &self,
@@ -5057,6 +5118,746 @@ pub mod proposal_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// A secret, without its value.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Secret {
+    /// `teams/{team}/secrets/{secret}`; the id is the variable's name: letters, digits and underscores, no digit first, at most
+    /// 128 characters.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Who set it, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "2")]
+    pub author: ::prost::alloc::string::String,
+    /// When.
+    #[prost(message, optional, tag = "3")]
+    pub set_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Whether the value can be opened. If not, the key that encrypted it is gone, and it has to be set anew.
+    #[prost(bool, tag = "4")]
+    pub readable: bool,
+}
+impl ::prost::Name for Secret {
+    const NAME: &'static str = "Secret";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.Secret".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.Secret".into()
+    }
+}
+/// Request of SetSecret.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetSecretRequest {
+    /// The user who sets it, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Name of the variable.
+    #[prost(string, tag = "2")]
+    pub secret: ::prost::alloc::string::String,
+    /// Its value: 1 to 16,384 bytes, no zero byte. Never returned by SetSecret or ListSecrets, never logged.
+    #[prost(string, tag = "3")]
+    pub value: ::prost::alloc::string::String,
+}
+impl ::prost::Name for SetSecretRequest {
+    const NAME: &'static str = "SetSecretRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SetSecretRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SetSecretRequest".into()
+    }
+}
+/// Response of SetSecret.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetSecretResponse {
+    /// What is told of it.
+    #[prost(message, optional, tag = "1")]
+    pub secret: ::core::option::Option<Secret>,
+}
+impl ::prost::Name for SetSecretResponse {
+    const NAME: &'static str = "SetSecretResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SetSecretResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SetSecretResponse".into()
+    }
+}
+/// Request of ListSecrets.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListSecretsRequest {
+    /// The user who asks, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListSecretsRequest {
+    const NAME: &'static str = "ListSecretsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListSecretsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListSecretsRequest".into()
+    }
+}
+/// Response of ListSecrets. A team has at most 200.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListSecretsResponse {
+    /// By name.
+    #[prost(message, repeated, tag = "1")]
+    pub secrets: ::prost::alloc::vec::Vec<Secret>,
+}
+impl ::prost::Name for ListSecretsResponse {
+    const NAME: &'static str = "ListSecretsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ListSecretsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ListSecretsResponse".into()
+    }
+}
+/// Request of DeleteSecret.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteSecretRequest {
+    /// `teams/{team}/secrets/{secret}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DeleteSecretRequest {
+    const NAME: &'static str = "DeleteSecretRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DeleteSecretRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DeleteSecretRequest".into()
+    }
+}
+/// Response of DeleteSecret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteSecretResponse {
+    /// Whether there was one.
+    #[prost(bool, tag = "1")]
+    pub deleted: bool,
+}
+impl ::prost::Name for DeleteSecretResponse {
+    const NAME: &'static str = "DeleteSecretResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DeleteSecretResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DeleteSecretResponse".into()
+    }
+}
+/// Request of DeliverSecrets.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeliverSecretsRequest {
+    /// The user whose program asks, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Skill as a view takes it.
+    #[prost(string, tag = "2")]
+    pub skill: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DeliverSecretsRequest {
+    const NAME: &'static str = "DeliverSecretsRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DeliverSecretsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DeliverSecretsRequest".into()
+    }
+}
+/// A variable with its value.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeliveredSecret {
+    /// Name of the variable.
+    #[prost(string, tag = "1")]
+    pub variable: ::prost::alloc::string::String,
+    /// Its value, for the environment of the skill's commands and nothing else.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DeliveredSecret {
+    const NAME: &'static str = "DeliveredSecret";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DeliveredSecret".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DeliveredSecret".into()
+    }
+}
+/// Response of DeliverSecrets.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DeliverSecretsResponse {
+    /// Full resource name of the skill.
+    #[prost(string, tag = "1")]
+    pub skill: ::prost::alloc::string::String,
+    /// What the skill declares and the team keeps.
+    #[prost(message, repeated, tag = "2")]
+    pub secrets: ::prost::alloc::vec::Vec<DeliveredSecret>,
+    /// What it declares and the team keeps no value for.
+    #[prost(message, repeated, tag = "3")]
+    pub missing: ::prost::alloc::vec::Vec<SkillVariable>,
+}
+impl ::prost::Name for DeliverSecretsResponse {
+    const NAME: &'static str = "DeliverSecretsResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.DeliverSecretsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.DeliverSecretsResponse".into()
+    }
+}
+/// Generated client implementations.
+pub mod secret_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Owns the secrets of a team. Only a person's own program may call it: no agent, review or schedule ever sets, sees or gets
+    /// one, and no other service of Steward answers with a value. Values are encrypted at rest.
+    #[derive(Debug, Clone)]
+    pub struct SecretServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> SecretServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> SecretServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            SecretServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Keeps a value, in the place of the one before. Maintainers. Errors: GATE_REFUSED, ROLE_REQUIRED, LIMIT_EXCEEDED,
+        /// INVALID_REQUEST.
+        pub async fn set_secret(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetSecretRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetSecretResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.SecretService/SetSecret",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.skill.v1.SecretService", "SetSecret"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the secrets of the team by name. Never a value. Errors: GATE_REFUSED, INVALID_REQUEST.
+        pub async fn list_secrets(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListSecretsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListSecretsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.SecretService/ListSecrets",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.SecretService", "ListSecrets"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Deletes a secret for good; one that is not there is deleted already. Maintainers. Errors: GATE_REFUSED, ROLE_REQUIRED,
+        /// INVALID_REQUEST.
+        pub async fn delete_secret(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteSecretRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteSecretResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.SecretService/DeleteSecret",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.SecretService", "DeleteSecret"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gives the values that a skill declares to the program that is about to run its commands. The skill must be one that
+        /// somebody let into the team: of the team's library, from the hub, from a folder outside or shipped. Recorded in the audit
+        /// log. Errors: SKILL_NOT_FOUND, SKILL_AMBIGUOUS, ARCHIVED, GATE_REFUSED, DATA_DAMAGED, INVALID_REQUEST.
+        pub async fn deliver_secrets(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeliverSecretsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeliverSecretsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.SecretService/DeliverSecrets",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.SecretService", "DeliverSecrets"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod secret_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with SecretServiceServer.
+    #[async_trait]
+    pub trait SecretService: std::marker::Send + std::marker::Sync + 'static {
+        /// Keeps a value, in the place of the one before. Maintainers. Errors: GATE_REFUSED, ROLE_REQUIRED, LIMIT_EXCEEDED,
+        /// INVALID_REQUEST.
+        async fn set_secret(
+            &self,
+            request: tonic::Request<super::SetSecretRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetSecretResponse>,
+            tonic::Status,
+        >;
+        /// Lists the secrets of the team by name. Never a value. Errors: GATE_REFUSED, INVALID_REQUEST.
+        async fn list_secrets(
+            &self,
+            request: tonic::Request<super::ListSecretsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListSecretsResponse>,
+            tonic::Status,
+        >;
+        /// Deletes a secret for good; one that is not there is deleted already. Maintainers. Errors: GATE_REFUSED, ROLE_REQUIRED,
+        /// INVALID_REQUEST.
+        async fn delete_secret(
+            &self,
+            request: tonic::Request<super::DeleteSecretRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteSecretResponse>,
+            tonic::Status,
+        >;
+        /// Gives the values that a skill declares to the program that is about to run its commands. The skill must be one that
+        /// somebody let into the team: of the team's library, from the hub, from a folder outside or shipped. Recorded in the audit
+        /// log. Errors: SKILL_NOT_FOUND, SKILL_AMBIGUOUS, ARCHIVED, GATE_REFUSED, DATA_DAMAGED, INVALID_REQUEST.
+        async fn deliver_secrets(
+            &self,
+            request: tonic::Request<super::DeliverSecretsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeliverSecretsResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Owns the secrets of a team. Only a person's own program may call it: no agent, review or schedule ever sets, sees or gets
+    /// one, and no other service of Steward answers with a value. Values are encrypted at rest.
+    #[derive(Debug)]
+    pub struct SecretServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> SecretServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for SecretServiceServer<T>
+    where
+        T: SecretService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/steward.skill.v1.SecretService/SetSecret" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetSecretSvc<T: SecretService>(pub Arc<T>);
+                    impl<
+                        T: SecretService,
+                    > tonic::server::UnaryService<super::SetSecretRequest>
+                    for SetSecretSvc<T> {
+                        type Response = super::SetSecretResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetSecretRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SecretService>::set_secret(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetSecretSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.SecretService/ListSecrets" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListSecretsSvc<T: SecretService>(pub Arc<T>);
+                    impl<
+                        T: SecretService,
+                    > tonic::server::UnaryService<super::ListSecretsRequest>
+                    for ListSecretsSvc<T> {
+                        type Response = super::ListSecretsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListSecretsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SecretService>::list_secrets(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListSecretsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.SecretService/DeleteSecret" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteSecretSvc<T: SecretService>(pub Arc<T>);
+                    impl<
+                        T: SecretService,
+                    > tonic::server::UnaryService<super::DeleteSecretRequest>
+                    for DeleteSecretSvc<T> {
+                        type Response = super::DeleteSecretResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteSecretRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SecretService>::delete_secret(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteSecretSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.SecretService/DeliverSecrets" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeliverSecretsSvc<T: SecretService>(pub Arc<T>);
+                    impl<
+                        T: SecretService,
+                    > tonic::server::UnaryService<super::DeliverSecretsRequest>
+                    for DeliverSecretsSvc<T> {
+                        type Response = super::DeliverSecretsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeliverSecretsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SecretService>::deliver_secrets(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeliverSecretsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for SecretServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "steward.skill.v1.SecretService";
+    impl<T> tonic::server::NamedService for SecretServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
 /// Request of GetSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetSkillRequest {
@@ -5199,6 +6000,12 @@ pub struct ViewSkillResponse {
     /// What is missing, for a client that can ask a person for it. Values never go into a transcript.
     #[prost(message, repeated, tag = "7")]
     pub missing: ::prost::alloc::vec::Vec<SkillVariable>,
+    /// All variables that the skill declares; only when `path` was empty.
+    #[prost(message, repeated, tag = "8")]
+    pub variables: ::prost::alloc::vec::Vec<SkillVariable>,
+    /// What to ask a person for; only when something is missing.
+    #[prost(message, optional, tag = "9")]
+    pub secret_request: ::core::option::Option<SecretRequest>,
 }
 impl ::prost::Name for ViewSkillResponse {
     const NAME: &'static str = "ViewSkillResponse";

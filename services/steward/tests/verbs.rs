@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use common::Installation;
-use serde_json::Value;
+use serde_json::{Value, json};
 use steward_testkit::{ModelServer, Reply};
 
 /// Verbs that are run elsewhere, and where.
@@ -96,6 +96,8 @@ async fn every_verb_answers_with_json() {
     memory(&mut walk).await;
     skills(&mut walk).await;
     skills_as_files(&mut walk).await;
+    skills_from_two_sides(&mut walk).await;
+    secrets(&mut walk).await;
     skills_together(&mut walk).await;
     curator(&mut walk).await;
     access(&mut walk).await;
@@ -309,6 +311,60 @@ async fn skills_as_files(walk: &mut Walk) {
         let (before, after) = (std::fs::read(one.join(path)), std::fs::read(out.join("a").join(path)));
         assert_eq!(before.unwrap(), after.unwrap(), "{path}");
     }
+}
+
+/// Changed on both sides at the same line: nothing is done until somebody decides.
+async fn skills_from_two_sides(walk: &mut Walk) {
+    let folder = walk.installation.join("two-sides");
+    write(&folder, "b/SKILL.md", skill("b", "Text.").as_bytes());
+    let folder = folder.to_str().unwrap().to_owned();
+    walk.ok(&["skills", "import", &folder]).await;
+    walk.ok(&["skills", "patch", "b", "Text.", "Our text."]).await;
+    let theirs = skill("b", "Their text.");
+    write(&walk.installation.join("two-sides"), "b/SKILL.md", theirs.as_bytes());
+    let clash = walk
+        .installation
+        .run(&["skills", "import", &folder, "--update", "--json"])
+        .await;
+    let told = clash.json();
+    assert_eq!(
+        (clash.code, &told["skills"][0]["outcome"]),
+        (Some(1), &json!("conflict")),
+        "{told}"
+    );
+    let diff = told["skills"][0]["answer"]["conflicts"][0]["diff"].as_str().unwrap();
+    assert!(diff.contains("-Our text.") && diff.contains("+Their text."), "{diff}");
+    let taken = walk.ok(&["skills", "import", &folder, "--update", "--overwrite"]).await;
+    assert_eq!(taken["skills"][0]["outcome"], "updated", "{taken}");
+}
+
+/// A value goes in by standard input, and comes out in a command's environment and nowhere else.
+async fn secrets(walk: &mut Walk) {
+    let file = walk.installation.join("secret-skill/SKILL.md");
+    let text = "---\nname: call\ndescription: Use when calling.\nrequired_environment_variables: [API_TOKEN]\n---\n\n# call\n\nCall.\n";
+    let file = write(file.parent().unwrap(), "SKILL.md", text.as_bytes());
+    walk.ok(&["skills", "create", "call", "--file", &file, "--team"]).await;
+    walk.saw(&["secrets", "set"]);
+    let set = walk
+        .installation
+        .run_with(&["secrets", "set", "API_TOKEN", "--json"], "v-4711\n")
+        .await;
+    assert_eq!(set.code, Some(0), "{}", set.stderr);
+    assert!(!format!("{}{}", set.stdout, set.stderr).contains("v-4711"));
+    let listed = walk.ok(&["secrets", "list"]).await;
+    assert!(name(&listed["secrets"][0]).ends_with("/secrets/API_TOKEN"), "{listed}");
+    walk.ok(&["secrets", "fill", "call"]).await;
+    walk.saw(&["secrets", "run"]);
+    let ran = walk
+        .installation
+        .run_before(
+            &["secrets", "run", "call"],
+            &["sh", "-c", "test \"$API_TOKEN\" = v-4711"],
+        )
+        .await;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    walk.ok(&["secrets", "delete", "API_TOKEN", "--yes"]).await;
+    walk.refused("CLIENT", &["secrets", "fill", "call"]).await;
 }
 
 async fn skills_together(walk: &mut Walk) {

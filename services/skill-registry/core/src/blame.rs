@@ -119,8 +119,7 @@ impl Skills {
             match (entry, restored) {
                 (None, _) => (now, sha256) = (Origins::default(), ""),
                 (Some(entry), _) if entry.sha256 == sha256 => {}
-                (Some(entry), Some(Some(before))) => (now, sha256) = (Origins::clone(before), entry.sha256.as_str()),
-                (Some(entry), _) => {
+                (Some(entry), restored) => {
                     let only = Revision {
                         files: vec![entry.clone()],
                         ..revision.clone()
@@ -133,7 +132,9 @@ impl Skills {
                         .unwrap_or_default();
                     let text = String::from_utf8(bytes)
                         .map_err(|_| FieldViolations::one("path", "was no text in every revision; it has no lines"))?;
-                    now = now.after(&text, revision.number);
+                    // What was brought back goes by what it was then, and may hold more than that.
+                    let before = restored.and_then(Option::as_ref).unwrap_or(&now);
+                    now = before.after(&text, revision.number);
                     sha256 = &entry.sha256;
                 }
             }

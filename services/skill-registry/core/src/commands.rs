@@ -277,7 +277,8 @@ impl Skills {
                 others.join(", ")
             );
         }
-        let missing = context.surroundings.missing(record);
+        let kept = self.team_variables(actor, record).await?;
+        let missing = context.surroundings.missing(record, &kept);
         if !missing.is_empty() {
             text.push_str(&setup_needed(&missing));
         }

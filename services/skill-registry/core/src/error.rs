@@ -186,6 +186,17 @@ pub enum Error {
         /// Where it was found, cut short; empty for a secret.
         excerpt: String,
     },
+    /// The scanner calls what an agent writes dangerous.
+    #[error(
+        "{skill}: the change was refused by the scanner ({category}); leave that part out, or leave it to a person. \
+         Nothing was changed"
+    )]
+    ScannerRefused {
+        /// Full name.
+        skill: String,
+        /// The kind of harm.
+        category: String,
+    },
     /// A review wrote without citing anything.
     #[error("a review must cite the spans of its own session that the change rests on")]
     EvidenceRequired,
@@ -323,6 +334,7 @@ impl Fault for Error {
             Self::Invalid(_)
             | Self::SkillInvalid { .. }
             | Self::ContentBlocked { .. }
+            | Self::ScannerRefused { .. }
             | Self::RequestIdReused { .. } => ErrorKind::InvalidInput,
             Self::SkillNotFound { .. }
             | Self::FileNotFound { .. }
@@ -371,6 +383,7 @@ impl Fault for Error {
             Self::SkillInvalid { .. } => "SKILL_INVALID",
             Self::LimitExceeded { .. } => "LIMIT_EXCEEDED",
             Self::ContentBlocked { .. } => "CONTENT_BLOCKED",
+            Self::ScannerRefused { .. } => "SCANNER_REFUSED",
             Self::EvidenceRequired => "EVIDENCE_REQUIRED",
             Self::EvidenceUntrusted => "EVIDENCE_UNTRUSTED",
             Self::RecordDamaged { .. } => "RECORD_DAMAGED",
@@ -487,6 +500,9 @@ impl Error {
                     ("actual", actual.to_string()),
                     ("what", what.clone()),
                 ]
+            }
+            Self::ScannerRefused { skill, category } => {
+                vec![("skill", skill.clone()), ("category", category.clone())]
             }
             Self::ContentBlocked { path, category, .. } => vec![("category", category.clone()), ("path", path.clone())],
             Self::RoleRequired { role, required } => {

@@ -178,6 +178,8 @@ pub enum Gate {
     AbsorbedInto,
     /// An automatic removal of a skill that a schedule names.
     Referenced,
+    /// The team's secrets for a skill that nobody but its owner let in (`S-8`).
+    OwnSkill,
 }
 
 impl Gate {
@@ -196,6 +198,7 @@ impl Gate {
             Self::TeamLibrary => "team_library",
             Self::AbsorbedInto => "absorbed_into",
             Self::Referenced => "referenced",
+            Self::OwnSkill => "own_skill",
         }
     }
 
@@ -220,6 +223,9 @@ impl Gate {
                 "a curation says with absorbed_into which existing skill now holds the content, or gives the empty text for a plain removal"
             }
             Self::Referenced => "a schedule names it; leave it in use until that schedule names another",
+            Self::OwnSkill => {
+                "the team's secrets are for skills that a maintainer let in; propose it to the team, or set the variable yourself"
+            }
         }
     }
 }

@@ -30,7 +30,12 @@ impl Skills {
             .filter_map(Result::ok)
             .filter(|skill| !hidden.contains(&skill.uid))
             .collect::<Vec<_>>();
-        let index = Arc::new(index::render(&skills, filter, &self.settings.compact_categories));
+        let index = Arc::new(index::render_with(
+            &skills,
+            filter,
+            &self.settings.compact_categories,
+            &|description| self.indexes.described(description),
+        ));
         self.indexes.put(key, generation, Arc::clone(&index));
         Ok(index)
     }

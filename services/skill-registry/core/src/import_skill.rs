@@ -10,9 +10,10 @@ use crate::error::{Error, StoreFault};
 use crate::gate::{Action, Provenance};
 use crate::header::{self, Header};
 use crate::manage_skill::{Naming, check_request_id, check_result};
+use crate::merge;
 use crate::name::{self, Category, Scope};
 use crate::path::SkillPath;
-use crate::record::{Files, HeaderState, NewRevision, SkillRecord, State, Usage, manifest, tree_hash};
+use crate::record::{Files, HeaderState, NewRevision, Revision, SkillRecord, State, Usage, manifest, tree_hash};
 use crate::skills::{Skills, TRIES, commit_error, parse_new_name, read_answer, too_busy};
 use crate::store::{Change, CommitError, RequestKey};
 
@@ -44,6 +45,8 @@ pub struct ImportRequest {
     pub request_hash: String,
     /// Whether to check everything and keep nothing.
     pub validate_only: bool,
+    /// Whether changes made here are given up where they cannot be merged.
+    pub overwrite: bool,
 }
 
 /// What became of it.
@@ -53,14 +56,59 @@ pub struct Imported {
     pub skill: SkillRecord,
     /// How the files follow the specification.
     pub report: Report,
-    /// Whether it had these very files.
+    /// Whether it had these very files, or had taken them in before and was only changed here since.
     pub unchanged: bool,
+    /// Paths in which both sides' changes stand.
+    pub merged: Vec<SkillPath>,
+    /// Paths whose changes made here were given up.
+    pub overwritten: Vec<SkillPath>,
+    /// What cannot be merged; only when nothing was to be kept, else it is an error.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// A file in which both sides changed the same lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The file.
+    pub path: SkillPath,
+    /// From what is here to what would come in, as a unified diff.
+    pub diff: String,
 }
 
 /// What is kept as the first answer.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Merges {
+    merged: Vec<SkillPath>,
+    overwritten: Vec<SkillPath>,
+}
+
+/// The same with the skill.
 #[derive(Serialize, Deserialize)]
 struct Answer {
     skill: SkillRecord,
+    #[serde(flatten)]
+    merges: Merges,
+}
+
+/// What an import comes to before anything is kept.
+struct Planned {
+    answer: Answer,
+    /// None when there is nothing to do.
+    change: Option<Change>,
+    conflicts: Vec<Conflict>,
+}
+
+/// A skill's next files, drawn from those of a source.
+pub(crate) struct NextFiles<'a> {
+    pub(crate) action: &'a str,
+    pub(crate) reason: &'a str,
+    /// What is here.
+    pub(crate) before: &'a Files,
+    /// What the source has.
+    pub(crate) theirs: &'a Files,
+    /// What shall be.
+    pub(crate) files: Files,
 }
 
 /// A skill that is to be made of files, for [`Skills::new_record`].
@@ -125,21 +173,24 @@ impl Skills {
             id: request.request_id.clone(),
             hash: request.request_hash.clone(),
         };
-        let imported = |skill, unchanged| Imported {
-            skill,
+        let imported = |answer: Answer, unchanged, conflicts| Imported {
+            skill: answer.skill,
             report: checked.report.clone(),
             unchanged,
+            merged: answer.merges.merged,
+            overwritten: answer.merges.overwritten,
+            conflicts,
         };
         if let Some(first) = self.replay::<Answer>(actor, &key).await? {
-            return Ok(imported(first.skill, false));
+            return Ok(imported(first, false, Vec::new()));
         }
         let place = (name, category, header);
         match self.import(actor, request, place, &key).await {
-            Ok((skill, unchanged)) => Ok(imported(skill, unchanged)),
-            Err(error) => Ok(imported(
-                self.first_answer_or::<Answer>(actor, &key, error).await?.skill,
-                false,
-            )),
+            Ok((answer, unchanged, conflicts)) => Ok(imported(answer, unchanged, conflicts)),
+            Err(error) => {
+                let first = self.first_answer_or::<Answer>(actor, &key, error).await?;
+                Ok(imported(first, false, Vec::new()))
+            }
         }
     }
 
@@ -149,7 +200,7 @@ impl Skills {
         request: &ImportRequest,
         (name, category, header): (SkillId, Category, Header),
         key: &RequestKey,
-    ) -> Result<(SkillRecord, bool), Error> {
+    ) -> Result<(Answer, bool, Vec<Conflict>), Error> {
         self.seed(&actor.team).await?;
         let scope = match (&actor.user, request.in_team) {
             (Some(user), false) => Scope::User(user.clone()),
@@ -162,14 +213,8 @@ impl Skills {
         };
         let _turn = self.turn(&actor.team, name.as_str()).await;
         for _ in 0..TRIES {
-            let present = self.in_use(actor, &scope, &name).await?;
-            let change = match present {
-                Some(record) if request.replace => {
-                    if record.tree == tree_hash(&manifest(&request.files)) {
-                        return Ok((record, true));
-                    }
-                    self.replacement_by(actor, &record, &request.files).await?
-                }
+            let planned = match self.in_use(actor, &scope, &name).await? {
+                Some(record) if request.replace => self.update_by(actor, request, record).await?,
                 // With a namesake in the way `check_room` says so.
                 _ => {
                     let new = NewSkill {
@@ -181,25 +226,107 @@ impl Skills {
                         action: "import",
                         reason: "",
                     };
-                    self.new_record(actor, new, request.files.clone()).await?
+                    planned(
+                        self.new_record(actor, new, request.files.clone()).await?,
+                        Merges::default(),
+                    )
                 }
             };
-            let skill = change.record.clone();
-            if request.validate_only {
-                return Ok((skill, false));
-            }
-            let change = answered(change, key, &Answer { skill: skill.clone() })?;
-            match self.store.commit(change).await {
-                Ok(()) => return Ok((skill, false)),
-                Err(CommitError::Answered(first)) => return Ok((read_answer::<Answer>(&first, key)?.skill, false)),
+            let Planned {
+                answer,
+                change,
+                conflicts,
+            } = planned;
+            let is_done = change.is_none() && conflicts.is_empty();
+            let Some(change) = change.filter(|_| !request.validate_only) else {
+                return Ok((answer, is_done, conflicts));
+            };
+            match self.store.commit(answered(change, key, &answer)?).await {
+                Ok(()) => return Ok((answer, false, Vec::new())),
+                Err(CommitError::Answered(first)) => {
+                    return Ok((read_answer::<Answer>(&first, key)?, false, Vec::new()));
+                }
                 Err(error) => {
-                    if let Some(error) = commit_error(error, actor, &skill.full_name()) {
+                    if let Some(error) = commit_error(error, actor, &answer.skill.full_name()) {
                         return Err(error);
                     }
                 }
             }
         }
         Err(too_busy(name.as_str()))
+    }
+
+    /// The change that brings a skill up to its source: replaced where nothing was changed here, else united with what was
+    /// (D-58).
+    async fn update_by(&self, actor: &Actor, request: &ImportRequest, record: SkillRecord) -> Result<Planned, Error> {
+        let nothing = |skill: SkillRecord, conflicts| Planned {
+            answer: Answer {
+                skill,
+                merges: Merges::default(),
+            },
+            change: None,
+            conflicts,
+        };
+        if record.tree == tree_hash(&manifest(&request.files)) {
+            return Ok(nothing(record, Vec::new()));
+        }
+        Self::pass_gates(actor, &record, Action::Edit)?;
+        let (_, before) = self.load(&record).await?;
+        let both = self.with_source(&record, &before, request).await?;
+        if !both.conflicts.is_empty() {
+            if !request.validate_only {
+                return Err(Error::MergeConflict {
+                    skill: record.full_name(),
+                    paths: both.conflicts.iter().map(SkillPath::to_string).collect(),
+                });
+            }
+            let conflicts = both.conflicts.into_iter();
+            let conflicts = conflicts.map(|path| conflict(path, &before, &request.files)).collect();
+            return Ok(nothing(record, conflicts));
+        }
+        if both.files == before {
+            return Ok(nothing(record, Vec::new()));
+        }
+        let next = NextFiles {
+            action: "import",
+            reason: "",
+            before: &before,
+            theirs: &request.files,
+            files: both.files,
+        };
+        let change = self.united_record(actor, &record, next)?;
+        let merges = Merges {
+            merged: both.merged,
+            overwritten: both.overwritten,
+        };
+        Ok(planned(change, merges))
+    }
+
+    /// What is here and what would come in, over what came in last.
+    async fn with_source(
+        &self,
+        record: &SkillRecord,
+        before: &Files,
+        request: &ImportRequest,
+    ) -> Result<merge::United, Error> {
+        let base = match self.last_import(record).await? {
+            Some(revision) if revision.tree == record.tree => {
+                // Nothing was changed here since.
+                return Ok(merge::United {
+                    files: request.files.clone(),
+                    ..merge::United::default()
+                });
+            }
+            Some(revision) => self.store.files(&record.team, &revision).await?,
+            // It never came from anywhere: every file that differs is one that both sides have.
+            None => Files::new(),
+        };
+        Ok(merge::unite(&base, before, &request.files, request.overwrite))
+    }
+
+    /// The newest revision whose files are an import's, as they came.
+    async fn last_import(&self, record: &SkillRecord) -> Result<Option<Revision>, Error> {
+        self.newest_that(record, |revision| revision.action == "import").await
     }
 
     /// The skill in use of this scope and name. One that cannot be read is an error: nothing is put beside it.
@@ -239,7 +366,7 @@ impl Skills {
             &files,
             Naming::AsImported,
         )?;
-        self.screen(actor, &none, &files)?;
+        self.screen(actor, &full_name, &none, &files)?;
         self.check_room(actor, &new.scope, &new.category, &new.name).await?;
         let uid = self.ids.new_id();
         let revision = NewRevision {
@@ -274,11 +401,43 @@ impl Skills {
         Ok(Change::of(record, None, Some((revision, files))).by(actor))
     }
 
-    /// The change that gives an existing skill the imported files.
-    async fn replacement_by(&self, actor: &Actor, record: &SkillRecord, files: &Files) -> Result<Change, Error> {
-        Self::pass_gates(actor, record, Action::Edit)?;
-        let (_, before) = self.load(record).await?;
-        self.next_record(actor, record, "import", "", &before, files.clone())
+    /// The change that gives a skill a source's files, or what they and changes made here come to. Then the source's files
+    /// are a revision too, right before it, so that the next update knows what it rests on.
+    pub(crate) fn united_record(
+        &self,
+        actor: &Actor,
+        record: &SkillRecord,
+        next: NextFiles<'_>,
+    ) -> Result<Change, Error> {
+        let NextFiles {
+            action,
+            reason,
+            before,
+            theirs,
+            files,
+        } = next;
+        if files == *theirs {
+            return self.next_record(actor, record, action, reason, before, files);
+        }
+        let source = NewRevision {
+            parent: Some(record),
+            action,
+            files: theirs,
+            by: actor.authorship(reason, &[]),
+            restored_from: None,
+            created: self.clock.now(),
+        };
+        let source = source.seal(&record.uid);
+        let beneath = record.after(&source, theirs);
+        let mut change = self.next_record(actor, &beneath, "merge", reason, before, files)?;
+        change.expected = Some(record.version);
+        change.record.version = record.version + 1;
+        if let Some((revision, _)) = &mut change.revision {
+            // Lines that were here before keep their origin (`S-13`).
+            revision.restored_from = Some(record.revision.clone());
+        }
+        change.beneath = Some((source, theirs.clone()));
+        Ok(change)
     }
 
     /// The change that gives a skill other files as a new revision; checks and guard included, gates not.
@@ -301,7 +460,7 @@ impl Skills {
             &files,
             Naming::AsImported,
         )?;
-        self.screen(actor, before, &files)?;
+        self.screen(actor, &full_name, before, &files)?;
         let revision = NewRevision {
             parent: Some(record),
             action,
@@ -316,6 +475,26 @@ impl Skills {
         change.is_patch = true;
         Ok(change)
     }
+}
+
+fn planned(change: Change, merges: Merges) -> Planned {
+    Planned {
+        answer: Answer {
+            skill: change.record.clone(),
+            merges,
+        },
+        change: Some(change),
+        conflicts: Vec::new(),
+    }
+}
+
+fn conflict(path: SkillPath, ours: &Files, theirs: &Files) -> Conflict {
+    let only = |files: &Files| {
+        let file = files.get(&path).map(|bytes| (path.clone(), bytes.clone()));
+        file.into_iter().collect::<Files>()
+    };
+    let diff = crate::revisions::diff(&only(ours), &only(theirs));
+    Conflict { path, diff }
 }
 
 /// The change with what is answered to the request from now on.

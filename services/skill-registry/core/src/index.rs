@@ -56,6 +56,16 @@ const CLOSING: &str = "</skill_index>";
 /// makes its namesake's bare name ambiguous. Archived ones are the caller's to leave out; broken ones are not offered, nor
 /// those that only a person opens. A category in `compact`, or below one, shows names alone (`S-4`).
 pub fn render(skills: &[SkillRecord], filter: &Filter, compact: &[Category]) -> Index {
+    render_with(skills, filter, compact, &shown_description)
+}
+
+/// The same with whoever knows how a description is shown.
+pub(crate) fn render_with(
+    skills: &[SkillRecord],
+    filter: &Filter,
+    compact: &[Category],
+    describe: &dyn Fn(&str) -> String,
+) -> Index {
     let mut shown = skills
         .iter()
         .filter(|skill| is_offered(skill, filter))
@@ -86,7 +96,7 @@ pub fn render(skills: &[SkillRecord], filter: &Filter, compact: &[Category]) -> 
         if compact.iter().any(|outer| is_within(&skill.category, outer)) {
             _ = writeln!(text, "- {name}");
         } else {
-            _ = writeln!(text, "- {name}: {}", shown_description(skill.description()));
+            _ = writeln!(text, "- {name}: {}", describe(skill.description()));
         }
     }
     if !text.is_empty() {

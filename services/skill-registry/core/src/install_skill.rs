@@ -11,7 +11,7 @@ use steward_base::{FieldViolations, Origin};
 use crate::actor::Actor;
 use crate::error::Error;
 use crate::gate::{Action, Provenance};
-use crate::import_skill::{NewSkill, answered, check_files};
+use crate::import_skill::{NewSkill, NextFiles, answered, check_files};
 use crate::manage_skill::check_request_id;
 use crate::merge;
 use crate::name::{Category, Scope};
@@ -167,7 +167,14 @@ impl Skills {
             let change = Change::of(record.clone(), Some(record.version), None);
             return Ok((change, installed(record.clone(), request, merged, overwritten)));
         }
-        let change = self.next_record(actor, record, "install", &request.source, &ours, files)?;
+        let next = NextFiles {
+            action: "install",
+            reason: &request.source,
+            before: &ours,
+            theirs: &request.files,
+            files,
+        };
+        let change = self.united_record(actor, record, next)?;
         let installed = installed(change.record.clone(), request, merged, overwritten);
         Ok((change, installed))
     }
@@ -184,34 +191,34 @@ impl Skills {
             // Without it every file that differs is one that both sides have.
             None => Files::new(),
         };
-        let mut both = merge::merge(&base, ours, &request.files);
+        let both = merge::unite(&base, ours, &request.files, request.overwrite);
         if both.conflicts.is_empty() {
-            return Ok((both.files, both.merged, Vec::new()));
+            return Ok((both.files, both.merged, both.overwritten));
         }
-        if !request.overwrite {
-            return Err(Error::MergeConflict {
-                skill: record.full_name(),
-                paths: both.conflicts.iter().map(SkillPath::to_string).collect(),
-            });
-        }
-        for path in &both.conflicts {
-            match request.files.get(path) {
-                Some(bytes) => both.files.insert(path.clone(), bytes.clone()),
-                None => both.files.remove(path),
-            };
-        }
-        Ok((both.files, both.merged, both.conflicts))
+        Err(Error::MergeConflict {
+            skill: record.full_name(),
+            paths: both.conflicts.iter().map(SkillPath::to_string).collect(),
+        })
     }
 
     /// The newest revision with these files.
     pub(crate) async fn with_tree(&self, record: &SkillRecord, tree: &str) -> Result<Option<Revision>, Error> {
+        self.newest_that(record, |revision| revision.tree == tree).await
+    }
+
+    /// The newest revision of which this holds.
+    pub(crate) async fn newest_that(
+        &self,
+        record: &SkillRecord,
+        holds: impl Fn(&Revision) -> bool,
+    ) -> Result<Option<Revision>, Error> {
         let mut before = None;
         loop {
             let page = self.store.revisions(&record.team, &record.uid, before, PAGE).await?;
             let Some(last) = page.last().map(|revision| revision.number) else {
                 return Ok(None);
             };
-            if let Some(found) = page.into_iter().find(|revision| revision.tree == tree) {
+            if let Some(found) = page.into_iter().find(|revision| holds(revision)) {
                 return Ok(Some(found));
             }
             before = Some(last);

@@ -36,6 +36,7 @@ pub mod record;
 pub mod references;
 pub mod revisions;
 pub mod screen;
+pub mod secrets;
 pub mod settings;
 pub mod skills;
 pub mod store;

@@ -3,15 +3,17 @@
 //! The store counts, per team, every change of anything that a listing shows; an index is good as long as that number is.
 //! A look at a skill changes no listing and no number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use steward_base::names::{TeamId, UserId};
 
-use crate::index::{Filter, Index};
+use crate::index::{Filter, Index, shown_description};
 
 /// Indexes that are kept; the ones that were not asked for longest go.
 const KEPT: usize = 256;
+/// Descriptions that are kept as they are shown; with more than these it begins anew.
+const DESCRIBED: usize = 20_000;
 
 /// Whose index, for what kind of session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +34,8 @@ struct Kept {
 struct Inner {
     kept: BTreeMap<IndexKey, Kept>,
     clock: u64,
+    /// Descriptions as they are shown: the same text is screened once, whoever has it.
+    shown: HashMap<String, String>,
 }
 
 /// The kept ones.
@@ -47,6 +51,20 @@ impl Indexes {
         let kept = inner.kept.get_mut(key).filter(|kept| kept.generation == generation)?;
         kept.used = now;
         Some(Arc::clone(&kept.index))
+    }
+
+    /// A description as an index shows it.
+    pub(crate) fn described(&self, description: &str) -> String {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = inner.shown.get(description) {
+            return shown.clone();
+        }
+        let shown = shown_description(description);
+        if inner.shown.len() >= DESCRIBED {
+            inner.shown.clear();
+        }
+        inner.shown.insert(description.to_owned(), shown.clone());
+        shown
     }
 
     /// Keeps an index.

@@ -182,7 +182,7 @@ impl Skills {
         if category == Category::default() {
             category = header.category.clone();
         }
-        self.screen(actor, &Files::new(), &files)?;
+        self.screen(actor, &wanted, &Files::new(), &files)?;
         self.check_room(actor, &scope, &category, &name).await?;
         let uid = self.ids.new_id();
         let revision = self.revision(actor, request, None, "create", &files).seal(&uid);
@@ -282,7 +282,7 @@ impl Skills {
             &files,
             Naming::Same,
         )?;
-        self.screen(actor, &before, &files)?;
+        self.screen(actor, &full_name, &before, &files)?;
         let name = draft::gate_action(action).as_str();
         let revision = self
             .revision(actor, request, Some(&record), name, &files)
@@ -400,14 +400,17 @@ impl Skills {
         }
     }
 
-    /// Credentials are kept of nobody (D-12); the rest of the guard is for agents, where it is on (`S-14`).
-    pub(crate) fn screen(&self, actor: &Actor, before: &Files, after: &Files) -> Result<(), Error> {
+    /// Credentials are kept of nobody (D-12); the guard and the scanner are for agents, where that is on (`S-14`).
+    pub(crate) fn screen(&self, actor: &Actor, skill: &str, before: &Files, after: &Files) -> Result<(), Error> {
         screen::secrets(before, after)?;
         let is_screened = actor.is_agent && self.settings.guard_agent_created;
-        if is_screened {
-            screen::writing(actor.origin, before, after)
-        } else {
-            Ok(())
+        if !is_screened {
+            return Ok(());
+        }
+        screen::writing(actor.origin, before, after)?;
+        match &self.scanner {
+            Some(scanner) => screen::judged(scanner, skill, before, after),
+            None => Ok(()),
         }
     }
 

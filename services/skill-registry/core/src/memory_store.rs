@@ -1,6 +1,7 @@
 //! A store in memory: for tests of the rules, and what the contract suite is first run on.
 
 mod library;
+mod secrets;
 mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use crate::library::{RunChange, Snapshot};
 use crate::name::{self, Scope};
 use crate::proposals::Proposal;
 use crate::record::{self, BrokenRecord, Files, Found, Revision, SkillRecord};
+use crate::secrets::{SecretInfo, SecretValue};
 use crate::store::{Change, CommitError, FirstAnswer, Purge, Reader, SkillStore, View};
 
 type SkillKey = (TeamId, String);
@@ -35,6 +37,7 @@ struct Inner {
     hidden: BTreeSet<(TeamId, Option<UserId>, String)>,
     generation: u64,
     bundles: BTreeMap<BundleKey, Bundle>,
+    secrets: BTreeMap<(TeamId, String), (SecretInfo, SecretValue)>,
     proposals: BTreeMap<(TeamId, String), Proposal>,
     changes: BTreeMap<(TeamId, String), BTreeMap<String, RunChange>>,
     answers: BTreeMap<(TeamId, String, String), (String, FirstAnswer)>,
@@ -159,6 +162,7 @@ impl Inner {
         let Change {
             mut record,
             revision,
+            beneath,
             is_patch,
             reader,
             fence,
@@ -196,7 +200,7 @@ impl Inner {
                 record.revision.clone(),
             );
         }
-        if let Some((revision, files)) = revision {
+        for (revision, files) in beneath.into_iter().chain(revision) {
             for entry in &revision.files {
                 if let Some(bytes) = files.get(&entry.path) {
                     self.blobs
@@ -398,5 +402,6 @@ mod tests {
         crate::store::contract::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::library::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::shelf::check(|| async { InMemorySkillStore::new() }).await;
+        crate::store::contract::secrets::check(|| async { InMemorySkillStore::new() }).await;
     }
 }

@@ -48,6 +48,44 @@ pub fn merge(base: &Files, ours: &Files, theirs: &Files) -> Merged {
     merged
 }
 
+/// What a source's files become where a skill was changed here since it had the source's `base`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct United {
+    /// The files.
+    pub files: Files,
+    /// Files in which both sides' changes stand.
+    pub merged: Vec<SkillPath>,
+    /// Files in which both changed the same lines, and the source's were taken.
+    pub overwritten: Vec<SkillPath>,
+    /// Files in which both changed the same lines, and nothing was decided.
+    pub conflicts: Vec<SkillPath>,
+}
+
+/// Unites both; with `overwrite` the source's file is taken where they meet.
+pub fn unite(base: &Files, ours: &Files, theirs: &Files, overwrite: bool) -> United {
+    let mut both = merge(base, ours, theirs);
+    if !overwrite {
+        return United {
+            files: both.files,
+            merged: both.merged,
+            overwritten: Vec::new(),
+            conflicts: both.conflicts,
+        };
+    }
+    for path in &both.conflicts {
+        match theirs.get(path) {
+            Some(bytes) => both.files.insert(path.clone(), bytes.clone()),
+            None => both.files.remove(path),
+        };
+    }
+    United {
+        files: both.files,
+        merged: both.merged,
+        overwritten: both.conflicts,
+        conflicts: Vec::new(),
+    }
+}
+
 /// Both changes of one text; `None` if they meet, or if it is no text.
 fn lines(base: Option<&Vec<u8>>, ours: Option<&Vec<u8>>, theirs: Option<&Vec<u8>>) -> Option<Vec<u8>> {
     let text = |bytes: Option<&Vec<u8>>| bytes.map(|bytes| String::from_utf8(bytes.clone()).ok());

@@ -3,6 +3,7 @@
 
 use steward_base::Origin;
 use steward_guard::{Category, Scope, Severity, secrets, unicode};
+use steward_skill_scanner::{File, Options, Scanner, Severity as ScanSeverity, Tree, Verdict};
 
 use crate::error::Error;
 use crate::path::SkillPath;
@@ -87,6 +88,33 @@ pub fn writing(origin: Origin, before: &Files, after: &Files) -> Result<(), Erro
     Ok(())
 }
 
+/// Refuses what the scanner calls dangerous in what an agent writes (`S-14`, `H-5`): the files that change, with the
+/// `SKILL.md` that leads to them. What stood there before is no reason, so that it can be mended. The writer hears the
+/// kind of harm and no finding: whoever knows the rule writes around it.
+pub fn judged(scanner: &Scanner, skill: &str, before: &Files, after: &Files) -> Result<(), Error> {
+    let is_judged = |path: &SkillPath| path.is_skill_md() || before.get(path) != after.get(path);
+    let scan = |files: &Files| {
+        let mut tree = Tree::new();
+        for (path, bytes) in files.iter().filter(|(path, _)| is_judged(path)) {
+            tree.insert(path.as_str(), File::plain(bytes.as_slice()));
+        }
+        scanner.scan(&tree, &Options::default())
+    };
+    let now = scan(after);
+    if now.verdict != Verdict::Dangerous {
+        return Ok(());
+    }
+    let brought = steward_skill_scanner::change(&scan(before), &now).new_findings;
+    let worst = brought.into_iter().max_by_key(|finding| finding.severity);
+    match worst {
+        Some(worst) if worst.severity >= ScanSeverity::High => Err(Error::ScannerRefused {
+            skill: skill.to_owned(),
+            category: worst.category,
+        }),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +134,32 @@ mod tests {
             "what is there may be mended"
         );
         assert!(has_secret(&text) && !has_secret("use the token of your account"));
+    }
+
+    /// `S-14`: an agent is told that the scanner refused, and for what kind of harm; what was there may be mended.
+    #[test]
+    fn what_the_scanner_calls_dangerous_is_not_written_by_an_agent() {
+        let scanner = Scanner::new().unwrap();
+        let of = |body: &str| files(&format!("---\nname: x\ndescription: d\n---\n# X\n\n{body}\n"));
+        let (plain, bad) = (of("Read the files."), of("```bash\nrm -rf ~/\n```"));
+        assert!(judged(&scanner, "user/x", &Files::new(), &plain).is_ok());
+        let error = judged(&scanner, "user/x", &plain, &bad).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("refused by the scanner") && said.contains("destructive"),
+            "{said}"
+        );
+        assert!(!said.contains("rm -rf") && !said.contains("destroys-files"), "{said}");
+        let more = of("```bash\nrm -rf ~/\n```\n\nAnd read the files.");
+        assert!(judged(&scanner, "user/x", &bad, &more).is_ok(), "it brings nothing new");
+        let mut with_script = plain.clone();
+        let script = SkillPath::parse("scripts/clean.sh").unwrap();
+        with_script.insert(script, b"#!/bin/sh\nrm -rf ~/\n".to_vec());
+        assert!(judged(&scanner, "user/x", &plain, &with_script).is_err());
+        assert!(
+            judged(&scanner, "user/x", &with_script, &plain).is_ok(),
+            "taking it out is fine"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use steward_base::names::{SkillId, TeamId};
 use steward_base::{Clock, FieldViolations, IdGen, Role};
+use steward_skill_scanner::Scanner;
 
 use crate::actor::Actor;
 use crate::error::Error;
@@ -31,6 +32,8 @@ pub struct Skills {
     pub(crate) settings: Settings,
     /// Teams whose builtins were looked at since the start.
     seeded: Mutex<BTreeSet<TeamId>>,
+    /// Judges what agents write; none where nobody is to.
+    pub(crate) scanner: Option<Scanner>,
     pub(crate) external: Option<Arc<dyn ExternalSource>>,
     pub(crate) synced: Synced,
     pub(crate) indexes: Indexes,
@@ -49,11 +52,19 @@ impl Skills {
             ids,
             settings,
             seeded: Mutex::default(),
+            scanner: None,
             external: None,
             synced: Synced::default(),
             indexes: Indexes::default(),
             turns: Turns::new(),
         }
+    }
+
+    /// With the scanner's verdict on what agents write (`S-14`).
+    #[must_use]
+    pub fn with_scanner(mut self, scanner: Scanner) -> Self {
+        self.scanner = Some(scanner);
+        self
     }
 
     /// With skills from folders outside.
@@ -402,6 +413,7 @@ impl Change {
             record,
             expected,
             revision,
+            beneath: None,
             is_patch: false,
             reader: None,
             fence: None,

@@ -5,6 +5,7 @@
 //! read, and the first answer.
 
 pub mod contract;
+mod secrets;
 mod shelf;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use crate::name::Scope;
 use crate::proposals::Proposal;
 use crate::record::{Files, Found, Revision, SkillRecord};
 
+pub use secrets::SecretStore;
 pub use shelf::{BundleStore, ProposalStore};
 
 /// Who remembers having read a skill (`S-12`): a session, or a job.
@@ -76,6 +78,8 @@ pub struct Change {
     pub expected: Option<u64>,
     /// The new revision with its files; none if only the record changes.
     pub revision: Option<(Revision, Files)>,
+    /// A revision kept right before it: what a source had, where the new one unites that with changes made here.
+    pub beneath: Option<(Revision, Files)>,
     /// Whether it counts as a patch (`S-9`).
     pub is_patch: bool,
     /// Who has now read the new revision, having written it.
@@ -141,7 +145,7 @@ pub struct Purge {
 
 /// Where skills are kept. Implementations pass [`contract::check`].
 #[async_trait]
-pub trait SkillStore: BundleStore + ProposalStore + std::fmt::Debug + Send + Sync {
+pub trait SkillStore: BundleStore + ProposalStore + SecretStore + std::fmt::Debug + Send + Sync {
     /// What was answered to this request id before.
     async fn first_answer(&self, team: &TeamId, scope: &str, id: &str) -> Result<Option<FirstAnswer>, StoreFault>;
 

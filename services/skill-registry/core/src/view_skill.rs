@@ -24,14 +24,14 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// What a skill needs and does not find there.
-    pub fn missing(&self, record: &SkillRecord) -> Vec<Variable> {
+    /// What a skill needs and does not find there, nor among what the team keeps for it.
+    pub fn missing(&self, record: &SkillRecord, kept: &BTreeSet<String>) -> Vec<Variable> {
         let Some(header) = record.header().filter(|_| self.known) else {
             return Vec::new();
         };
         let needed = header.variables.iter().filter(|variable| !variable.optional);
         needed
-            .filter(|variable| !self.variables.contains(&variable.name))
+            .filter(|variable| !self.variables.contains(&variable.name) && !kept.contains(&variable.name))
             .cloned()
             .collect()
     }
@@ -50,6 +50,8 @@ pub struct Viewed {
     pub binary: bool,
     /// What it needs and does not find where its commands run; no reason not to open it.
     pub missing: Vec<Variable>,
+    /// Variables that it declares and for which the team keeps a value that it may have.
+    pub kept: BTreeSet<String>,
     /// For the model.
     pub tool_text: String,
 }
@@ -82,13 +84,15 @@ impl Skills {
         let bytes = self.file(&record, &revision, &wanted).await?;
         let text = std::str::from_utf8(&bytes).ok();
         let listed = if path.is_empty() { revision.files } else { Vec::new() };
-        let missing = surroundings.missing(&record);
+        let kept = self.team_variables(actor, &record).await?;
+        let missing = surroundings.missing(&record, &kept);
         let viewed = Viewed {
             tool_text: tool_text(&record, &wanted, text, bytes.len(), &listed, &missing),
             content: text.unwrap_or("").to_owned(),
             files: listed,
             binary: text.is_none(),
             missing,
+            kept,
             skill: record,
         };
         self.count_view(actor, &viewed.skill).await?;

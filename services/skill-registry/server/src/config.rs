@@ -38,6 +38,9 @@ pub struct Config {
     pub external: Vec<External>,
     /// Seconds between two looks at those folders.
     pub external_seconds: u32,
+    /// File with the keys that the teams' secrets are encrypted with: 64 hexadecimal digits a line, the newest first. Empty:
+    /// `skills/secrets.key` below the data folder, made when the first secret is set.
+    pub secret_keys: PathBuf,
     /// Most connections that read at the same time.
     pub readers: u32,
 }
@@ -68,6 +71,7 @@ impl Default for Config {
             compact_categories: Vec::new(),
             external: Vec::new(),
             external_seconds: 30,
+            secret_keys: PathBuf::new(),
             readers: 4,
         }
     }
@@ -114,6 +118,9 @@ impl Config {
         }
         if !(1..=86_400).contains(&self.external_seconds) {
             problems.push(Problem::new("external_seconds", "must be 1 to 86400"));
+        }
+        if !self.secret_keys.as_os_str().is_empty() && !self.secret_keys.is_absolute() {
+            problems.push(Problem::new("secret_keys", "must be an absolute path, or empty"));
         }
         if !(1..=64).contains(&self.readers) {
             problems.push(Problem::new("readers", "must be 1 to 64"));

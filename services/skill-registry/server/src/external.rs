@@ -195,6 +195,11 @@ impl Walk {
     fn folder(&mut self, folder: &Path, path: &str, depth: usize, in_skill: bool) -> std::io::Result<()> {
         self.folders += 1;
         if depth > MAX_DEPTH || self.folders > MAX_FOLDERS {
+            self.left_out(
+                path,
+                in_skill,
+                "it lies too deep, or there are too many folders before it",
+            );
             return Ok(());
         }
         let mut entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
@@ -211,12 +216,15 @@ impl Walk {
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 if !SKIPPED.contains(&name.as_ref()) {
-                    // One folder that cannot be read is no reason to read none.
-                    if let Err(error) = self.folder(&entry.path(), &below, depth + 1, in_skill)
-                        && in_skill
-                    {
-                        self.content.insert(below, Err(error.kind().to_string()));
+                    // One folder that cannot be read is no reason to read none, and none to say nothing (D-16).
+                    if let Err(error) = self.folder(&entry.path(), &below, depth + 1, in_skill) {
+                        self.left_out(&below, in_skill, &error.kind().to_string());
                     }
+                }
+            } else if kind.is_symlink() && !in_skill {
+                // Whether it leads to a folder is asked; nothing in there is opened.
+                if fs::metadata(entry.path()).is_ok_and(|target| target.is_dir()) {
+                    self.left_out(&below, false, "it is a link, and none is followed");
                 }
             } else if in_skill {
                 let bytes = if kind.is_file() {
@@ -228,6 +236,16 @@ impl Walk {
             }
         }
         Ok(())
+    }
+
+    /// Keeps why something was not read: in a skill it is one of its files, else it would have been a skill or a shelf.
+    fn left_out(&mut self, path: &str, in_skill: bool, why: &str) {
+        let path = if in_skill {
+            path.to_owned()
+        } else {
+            format!("{path}/SKILL.md")
+        };
+        self.content.insert(path, Err(why.to_owned()));
     }
 
     fn file(&mut self, file: &Path) -> Result<Vec<u8>, String> {
@@ -294,8 +312,13 @@ mod tests {
         assert_eq!(folders.look().await, 1);
         let team = TeamId::parse("red").unwrap();
         let first = folders.current(&team).unwrap();
-        assert_eq!((first.skills[0].files.len(), first.problems.len()), (2, 1), "{first:?}");
-        assert!(first.problems[0].problem.contains("link"), "{first:?}");
+        assert_eq!((first.skills[0].files.len(), first.problems.len()), (2, 2), "{first:?}");
+        let told = first.problems.iter().map(|problem| problem.folder.as_str());
+        assert_eq!(told.collect::<Vec<_>>(), ["again", "linked"]);
+        assert!(
+            first.problems.iter().all(|problem| problem.problem.contains("link")),
+            "{first:?}"
+        );
         folders.look().await;
         assert_eq!(
             folders.current(&team).unwrap().generation,
@@ -314,6 +337,33 @@ mod tests {
             .unwrap();
         folders.look().await;
         assert_eq!(folders.current(&team).unwrap().generation, first.generation + 1);
+    }
+
+    /// D-14: a folder that is a link is no skill, neither is a skill in which a link leads out; both are told, and what the
+    /// links lead to is not opened.
+    #[tokio::test]
+    async fn a_skill_behind_a_link_is_told_and_never_read() {
+        let (folder, outside) = (TempDir::new("external"), TempDir::new("outside"));
+        let text = "---\nname: x\ndescription: d\n---\nb";
+        write(outside.path(), "secret/SKILL.md", text);
+        write(outside.path(), "notes/a.md", "outside");
+        write(folder.path(), "plain/SKILL.md", text);
+        write(folder.path(), "ops/holed/SKILL.md", text);
+        fs::create_dir_all(folder.path().join("ops/holed/references")).unwrap();
+        let link = |from: &str, to: &str| std::os::unix::fs::symlink(outside.path().join(from), folder.path().join(to));
+        link("secret", "ops/linked").unwrap();
+        link("notes", "ops/holed/references/link").unwrap();
+        let folders = folders(vec![root(folder.path(), &[])]);
+        assert_eq!(folders.look().await, 1);
+        assert_eq!(names(&folders, "red"), ["plain"]);
+        let current = folders.current(&TeamId::parse("red").unwrap()).unwrap();
+        let told = current.problems.iter().map(|problem| problem.folder.as_str());
+        assert_eq!(told.collect::<Vec<_>>(), ["ops/holed", "ops/linked"], "{current:?}");
+        assert!(
+            !format!("{current:?}").contains("outside\""),
+            "nothing behind a link was read"
+        );
+        assert!(outside.path().join("secret/SKILL.md").exists());
     }
 
     #[tokio::test]

@@ -22,6 +22,7 @@ mod proposal;
 mod purge_skill;
 mod restore_revision;
 mod restore_skill;
+mod secret;
 #[cfg(test)]
 mod tests;
 mod view_skill;
@@ -38,6 +39,7 @@ pub(crate) use command::CommandHandlers;
 pub(crate) use exchange::ExchangeHandlers;
 pub(crate) use library::LibraryHandlers;
 pub(crate) use proposal::ProposalHandlers;
+pub(crate) use secret::SecretHandlers;
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "skill.steward.dev";

@@ -7,6 +7,7 @@
 mod config;
 mod external;
 mod grpc;
+mod keyring;
 mod sqlite;
 
 use std::sync::Arc;
@@ -17,13 +18,17 @@ use steward_proto::skill::v1::command_service_server::CommandServiceServer;
 use steward_proto::skill::v1::exchange_service_server::ExchangeServiceServer;
 use steward_proto::skill::v1::library_service_server::LibraryServiceServer;
 use steward_proto::skill::v1::proposal_service_server::ProposalServiceServer;
+use steward_proto::skill::v1::secret_service_server::SecretServiceServer;
 use steward_proto::skill::v1::skill_service_server::SkillServiceServer;
 use steward_runtime::reconcile::{Every, Nudge, Reconciler as _, Runner};
 use steward_runtime::tasks::Policy;
 use steward_runtime::{Boot, StartError};
 use steward_skill_core::{Library, Skills};
+use steward_skill_scanner::Scanner;
 
 pub use config::Config;
+
+use keyring::Keyring;
 
 /// What skill-registry needs from outside: nothing but the keys that it verifies callers with. It calls nobody.
 #[derive(Debug, Clone)]
@@ -45,9 +50,15 @@ macro_rules! message_limits {
 pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, StartError> {
     StartError::check(config.validate())?;
     let folder = boot.service_dir("skills")?;
+    let keys = Keyring::open_for(&config, &folder).map_err(|error| StartError::new("read the secrets' keys", error))?;
     let store = sqlite::SqliteSkillStore::open(&folder.join("skills.db"), config.readers)
         .await
-        .map_err(|error| StartError::new("open the skill store", error))?;
+        .map_err(|error| StartError::new("open the skill store", error))?
+        .with_keys(keys);
+    store
+        .renew_secrets()
+        .await
+        .map_err(|error| StartError::new("seal the secrets with the newest key", error))?;
     let closing = store.clone();
     boot.tasks.at_end("skills/close", async move {
         closing.close().await;
@@ -59,11 +70,14 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let external = external::Folders::new(&config);
     external.look().await;
     let skills = Skills::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.settings());
-    let skills = Arc::new(skills.with_external(Arc::new(external.clone())));
+    let scanner = Scanner::new().map_err(|error| StartError::new("compile the scanner's rules", error))?;
+    let skills = skills.with_scanner(scanner).with_external(Arc::new(external.clone()));
+    let skills = Arc::new(skills);
     let exchange = grpc::ExchangeHandlers::new(Arc::clone(&skills));
     let commands = grpc::CommandHandlers::new(Arc::clone(&skills));
     let bundles = grpc::BundleHandlers::new(Arc::clone(&skills));
     let proposals = grpc::ProposalHandlers::new(Arc::clone(&skills));
+    let secrets = grpc::SecretHandlers::new(Arc::clone(&skills));
     let library = grpc::LibraryHandlers::new(library, Arc::clone(&skills));
     let mut builder = Built::builder("skill-registry", boot, deps.auth)
         .service(message_limits!(SkillServiceServer::new(grpc::Handlers::new(skills))))
@@ -71,7 +85,8 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .service(message_limits!(ExchangeServiceServer::new(exchange)))
         .service(message_limits!(CommandServiceServer::new(commands)))
         .service(message_limits!(BundleServiceServer::new(bundles)))
-        .service(message_limits!(ProposalServiceServer::new(proposals)));
+        .service(message_limits!(ProposalServiceServer::new(proposals)))
+        .service(message_limits!(SecretServiceServer::new(secrets)));
     if external.is_needed() {
         let (name, every) = (external.name(), Every::new(config.external_interval()));
         let runner = Runner::new(external, every, Nudge::new(), Arc::clone(&boot.clock));

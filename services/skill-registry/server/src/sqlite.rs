@@ -6,6 +6,7 @@
 mod library;
 mod read;
 mod rows;
+mod secrets;
 mod shelf;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod write;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
@@ -24,12 +26,15 @@ use steward_skill_core::record::{Files, Found, Revision};
 use steward_skill_core::store::{Change, CommitError, FirstAnswer, Purge, Reader, SkillStore, View};
 use steward_store::{Sqlite, SqliteOptions, StoreError};
 
+use crate::keyring::Keyring;
+
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
 /// Skills in a SQLite database.
 #[derive(Debug, Clone)]
 pub(crate) struct SqliteSkillStore {
     sqlite: Sqlite,
+    keys: Arc<Keyring>,
 }
 
 impl SqliteSkillStore {
@@ -42,7 +47,15 @@ impl SqliteSkillStore {
         };
         Ok(Self {
             sqlite: Sqlite::open(path, options).await?,
+            keys: Arc::new(Keyring::none()),
         })
+    }
+
+    /// With keys for secrets; without any, none can be kept.
+    #[must_use]
+    pub(crate) fn with_keys(mut self, keys: Keyring) -> Self {
+        self.keys = Arc::new(keys);
+        self
     }
 
     /// Closes it, with the log written back.

@@ -1,7 +1,8 @@
 //! What the tests of the command line share: an installation in this process, and the binary run against it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use std::process::{Command, Output};
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -68,6 +69,32 @@ impl Installation {
         run(all).await
     }
 
+    /// Runs a verb with something on its standard input.
+    pub(crate) async fn run_with(&self, arguments: &[&str], input: &str) -> Answer {
+        let mut all: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        all.extend([
+            "--endpoint".to_owned(),
+            self.endpoint.clone(),
+            "--data-dir".to_owned(),
+            self.data(),
+        ]);
+        fed(all, input.to_owned()).await
+    }
+
+    /// Runs a verb that runs a command itself, with what belongs to the command behind `--`.
+    pub(crate) async fn run_before(&self, arguments: &[&str], command: &[&str]) -> Answer {
+        let mut all: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        all.extend([
+            "--endpoint".to_owned(),
+            self.endpoint.clone(),
+            "--data-dir".to_owned(),
+            self.data(),
+        ]);
+        all.push("--".to_owned());
+        all.extend(command.iter().map(|argument| (*argument).to_owned()));
+        run(all).await
+    }
+
     /// Runs a verb that must succeed and answer with JSON.
     pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
         let mut with = arguments.to_vec();
@@ -103,9 +130,13 @@ async fn serve(folder: &TempDir, model: Option<String>) -> (Boot, String) {
     (boot, ready.endpoint)
 }
 
-/// Runs the binary with nothing of this test's environment that it would take for settings. On a thread of its own, since
-/// the servers answer on this runtime.
+/// Runs the binary as it is, without anything of this process's surroundings that concerns Steward.
 pub(crate) async fn run(arguments: Vec<String>) -> Answer {
+    fed(arguments, String::new()).await
+}
+
+/// The same with something on its standard input.
+async fn fed(arguments: Vec<String>, input: String) -> Answer {
     let run = move || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steward"));
         for (name, _) in std::env::vars_os() {
@@ -113,7 +144,11 @@ pub(crate) async fn run(arguments: Vec<String>) -> Answer {
                 command.env_remove(name);
             }
         }
-        command.args(&arguments).output().unwrap().into()
+        let command = command.args(&arguments).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // One that reads nothing may be gone already.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap().into()
     };
     tokio::task::spawn_blocking(run).await.unwrap()
 }

@@ -1,7 +1,8 @@
 //! `steward skills import`: a plain folder of skills, each a folder with a SKILL.md; folders above it are its category.
 //!
 //! Each skill is brought in by itself, all its files byte for byte, and each has its line in the result: one that is refused
-//! hides no other. What is there already is left alone unless `--update` is given. Nothing is followed out of the folder.
+//! hides no other. What is there already is left alone unless `--update` is given; then what was changed here since is kept
+//! and merged, and where that cannot be, both sides are shown and nothing is done. Nothing is followed out of the folder.
 
 use std::path::PathBuf;
 
@@ -25,9 +26,12 @@ pub struct Arguments {
     /// Say what would happen; keep nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Bring skills that exist up to date instead of leaving them alone.
+    /// Bring skills that exist up to date instead of leaving them alone; what was changed here is merged.
     #[arg(long)]
     update: bool,
+    /// With --update: take the folder's text where it cannot be merged; the history keeps what was here.
+    #[arg(long, requires = "update")]
+    overwrite: bool,
     /// Category under which all of them go.
     #[arg(long, default_value = "", hide_default_value = true)]
     category: String,
@@ -53,6 +57,8 @@ enum Outcome {
     Valid,
     /// It is there, but not every file of it.
     Incomplete,
+    /// Both sides changed the same lines; nothing was done.
+    Conflict,
     Failed,
 }
 
@@ -64,12 +70,13 @@ impl Outcome {
             Self::Unchanged => "unchanged",
             Self::Valid => "valid",
             Self::Incomplete => "incomplete",
+            Self::Conflict => "conflict",
             Self::Failed => "failed",
         }
     }
 
     const fn is_failure(self) -> bool {
-        matches!(self, Self::Incomplete | Self::Failed)
+        matches!(self, Self::Incomplete | Self::Conflict | Self::Failed)
     }
 }
 
@@ -175,6 +182,7 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
         replace: false,
         request_id: request_id(),
         validate_only: arguments.dry_run,
+        overwrite: arguments.overwrite,
     };
     let exchange = &session.client.exchange;
     // What is there is found out by trying, so that "created" and "updated" are what happened and no guess.
@@ -185,7 +193,13 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
         // Without --update it is only asked whether it is the very same.
         request.validate_only |= !arguments.update;
         request.request_id = request_id();
-        let replaced = exchange.import_skill(request).await;
+        let mut replaced = exchange.import_skill(request.clone()).await;
+        if matches!(&replaced, Err(error) if error.reason == "MERGE_CONFLICT") {
+            // Asked again without keeping anything, it tells what stands against what.
+            request.validate_only = true;
+            request.request_id = request_id();
+            replaced = exchange.import_skill(request).await;
+        }
         if arguments.update || matches!(&replaced, Ok(answer) if answer.unchanged) {
             done = Outcome::Updated;
             answer = replaced;
@@ -196,7 +210,7 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
         Err(error) => {
             notes.insert(0, told(&error));
             if error.reason == "SKILL_EXISTS" {
-                notes.insert(1, "--update replaces it".to_owned());
+                notes.insert(1, "--update brings it up to date".to_owned());
             }
             Row {
                 skill,
@@ -207,11 +221,13 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
         }
         Ok(answer) => {
             let outcome = match (answer.unchanged, arguments.dry_run) {
+                _ if !answer.conflicts.is_empty() => Outcome::Conflict,
                 (true, _) => Outcome::Unchanged,
                 (false, true) => Outcome::Valid,
                 (false, false) if !notes.is_empty() => Outcome::Incomplete,
                 (false, false) => done,
             };
+            notes.extend(merges(&answer));
             notes.extend(report::line(answer.report.as_ref()));
             Row {
                 skill,
@@ -221,6 +237,27 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
             }
         }
     }
+}
+
+/// What came of changes made here.
+fn merges(answer: &pb::ImportSkillResponse) -> Vec<String> {
+    let conflicts: Vec<&str> = answer.conflicts.iter().map(|conflict| conflict.path.as_str()).collect();
+    let mut notes = Vec::new();
+    if !conflicts.is_empty() {
+        let files = conflicts.join(", ");
+        notes.push(format!(
+            "changed here and there at the same lines of {files}; --overwrite takes the folder's"
+        ));
+    }
+    for (what, paths) in [
+        ("merged", &answer.merged),
+        ("given up what was changed here in", &answer.overwritten),
+    ] {
+        if !paths.is_empty() {
+            notes.push(format!("{what} {}", paths.join(", ")));
+        }
+    }
+    notes
 }
 
 fn show(row: &Row, output: &mut Output) {
@@ -237,6 +274,9 @@ fn show(row: &Row, output: &mut Output) {
         "{style}{word:10}{style:#} {}",
         printable(&format!("{}{notes}", row.skill))
     ));
+    for conflict in row.answer.iter().flat_map(|answer| &answer.conflicts) {
+        output.line(&printable(&conflict.diff));
+    }
 }
 
 fn finish(rows: &[Row], dry_run: bool, output: &mut Output) -> anyhow::Result<()> {

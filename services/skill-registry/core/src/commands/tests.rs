@@ -24,6 +24,7 @@ async fn add(rig: &Rig, actor: &Actor, in_team: bool, list: &[(&str, &str)]) -> 
         request_id: id.clone(),
         request_hash: id,
         validate_only: false,
+        overwrite: false,
     };
     rig.skills.import_skill(actor, &request).await.unwrap().skill
 }

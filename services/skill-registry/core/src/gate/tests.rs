@@ -77,7 +77,7 @@ fn agents_only() -> [&'static str; 17] {
     rows
 }
 
-/// Every cell, so that a change of the rules is seen as a change of the table and of nothing else. One row per origin
+/// `S-14`: every cell, so that a change of the rules is seen as a change of the table and of nothing else. One row per origin
 /// and state.
 #[test]
 fn the_table_is_what_the_rules_say() {

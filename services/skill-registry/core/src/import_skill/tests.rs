@@ -1,5 +1,7 @@
 //! Skills on their way in and out, and what the hub installs.
 
+mod merges;
+
 use steward_base::{Fault as _, Role};
 
 use super::*;
@@ -16,6 +18,7 @@ fn request(files: Files, id: &str) -> ImportRequest {
         request_id: id.to_owned(),
         request_hash: id.to_owned(),
         validate_only: false,
+        overwrite: false,
     }
 }
 
@@ -234,7 +237,7 @@ async fn an_update_meets_local_changes_and_never_loses_them_unasked() {
         .iter()
         .map(|revision| revision.action.as_str())
         .collect::<Vec<_>>();
-    assert_eq!(actions, ["install", "install", "patch", "install", "install"]);
+    assert_eq!(actions, ["install", "merge", "install", "patch", "install", "install"]);
     assert_eq!(history[0].by.origin, Origin::Hub);
 }
 

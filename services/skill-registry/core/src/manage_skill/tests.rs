@@ -1,5 +1,6 @@
 //! The six actions against the in-memory store.
 
+mod cases;
 mod content;
 mod gates;
 mod history;

@@ -2,6 +2,7 @@
 #![expect(clippy::panic, clippy::expect_used, reason = "a test suite fails with a sentence")]
 
 pub mod library;
+pub mod secrets;
 pub mod shelf;
 
 use std::future::Future;
@@ -115,6 +116,7 @@ fn new_skill(uid: &str, scope: Scope, category: &str, name: &str) -> Change {
         record,
         expected: None,
         revision: Some((revision, files)),
+        beneath: None,
         is_patch: false,
         reader: None,
         fence: None,
@@ -147,6 +149,7 @@ fn next(record: &SkillRecord, text: &str, seconds: i64) -> Change {
         expected: Some(record.version - 1),
         record,
         revision: Some((revision, files)),
+        beneath: None,
         is_patch: true,
         reader: None,
         fence: None,
@@ -172,6 +175,7 @@ fn archived(record: &SkillRecord) -> Change {
         expected: Some(record.version - 1),
         record,
         revision: None,
+        beneath: None,
         is_patch: false,
         reader: None,
         fence: None,

@@ -60,7 +60,11 @@ impl CommandService for CommandHandlers {
             instruction: expanded.instruction,
             exposures: expanded.opened.into_iter().map(opened_to_pb).collect(),
             problems: expanded.problems,
-            missing: expanded.missing.into_iter().map(variable_to_pb).collect(),
+            missing: expanded
+                .missing
+                .into_iter()
+                .map(|variable| variable_to_pb(variable, false))
+                .collect(),
         }))
     }
 
@@ -80,7 +84,11 @@ impl CommandService for CommandHandlers {
             text: opened.text,
             exposures: opened.opened.into_iter().map(opened_to_pb).collect(),
             problems: opened.problems,
-            missing: opened.missing.into_iter().map(variable_to_pb).collect(),
+            missing: opened
+                .missing
+                .into_iter()
+                .map(|variable| variable_to_pb(variable, false))
+                .collect(),
         }))
     }
 }

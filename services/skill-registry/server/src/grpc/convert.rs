@@ -68,13 +68,13 @@ pub(super) fn skill_to_pb(record: &SkillRecord) -> pb::Skill {
     }
 }
 
-pub(super) fn variable_to_pb(variable: Variable) -> pb::SkillVariable {
+pub(super) fn variable_to_pb(variable: Variable, set_by_team: bool) -> pb::SkillVariable {
     pb::SkillVariable {
         name: variable.name,
         prompt: variable.prompt,
         help: variable.help,
         optional: variable.optional,
-        set_by_team: false,
+        set_by_team,
     }
 }
 

@@ -89,6 +89,10 @@ fn errors_about_writes() -> Vec<Error> {
             category: "secret".to_owned(),
             excerpt: String::new(),
         },
+        Error::ScannerRefused {
+            skill: skill(),
+            category: "destructive".to_owned(),
+        },
         Error::EvidenceRequired,
         Error::EvidenceUntrusted,
         Error::RecordDamaged {
@@ -155,6 +159,7 @@ AMBIGUOUS_MATCH Precondition skill,path,matches,toolText
 SKILL_INVALID InvalidInput skill,toolText
 LIMIT_EXCEEDED Exhausted limit,actual,what,toolText
 CONTENT_BLOCKED InvalidInput category,path,toolText
+SCANNER_REFUSED InvalidInput skill,category,toolText
 EVIDENCE_REQUIRED Precondition toolText
 EVIDENCE_UNTRUSTED Precondition toolText
 RECORD_DAMAGED DataLoss skill,toolText

@@ -52,8 +52,13 @@ async fn start(folder: &std::path::Path, clock: &MockClock, signer: &TokenSigner
 }
 
 impl Rig {
+    /// The data folder.
+    pub(super) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     /// Stops the service, changes its file as an operator could, and starts it again.
-    async fn edited_by_hand(self, statements: &[&'static str]) -> Self {
+    pub(super) async fn edited_by_hand(self, statements: &[&'static str]) -> Self {
         drop(self.built);
         self.boot.tasks.shutdown(Duration::from_secs(30)).await;
         crate::sqlite::by_hand(&self.folder.path().join("skills/skills.db"), statements).await;

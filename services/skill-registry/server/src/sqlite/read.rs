@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Connection, Row};
+use sqlx::{AssertSqlSafe, Row, SqlSafeStr as _};
 use steward_base::names::{SkillId, TeamId, UserId};
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::name::Scope;
@@ -35,31 +35,36 @@ fn nearest_first(scopes: &[Scope]) -> Vec<&Scope> {
     scopes
 }
 
+/// One statement over all scopes, so that they are seen in one state.
 pub(super) async fn list(
     connection: &mut SqliteConnection,
     team: &TeamId,
     scopes: &[Scope],
     archived: bool,
 ) -> Result<Vec<Found>, StoreError> {
-    // One transaction, so that all scopes are seen in one state.
-    let mut transaction = connection.begin().await?;
-    let mut found = Vec::new();
-    for scope in nearest_first(scopes) {
-        let listed = sqlx::query(concat!(
-            "SELECT ",
-            rows::skill_columns!(),
-            " FROM skills WHERE team = ? AND scope = ? AND owner = ? AND archived = ? ORDER BY category, name, uid"
-        ))
-        .bind(team.as_str())
-        .bind(scope.label())
-        .bind(scope.owner())
-        .bind(i64::from(archived))
-        .fetch_all(&mut *transaction)
-        .await?;
-        found.extend(listed.iter().map(rows::skill));
+    let scopes = nearest_first(scopes);
+    let of_scope = |rank: usize| {
+        format!(
+            "SELECT {rank}, group_concat({}, char(29) ORDER BY category, name, uid) FROM skills \
+             WHERE team = ? AND scope = ? AND owner = ? AND archived = ?",
+            rows::PACKED
+        )
+    };
+    let statement = (0..scopes.len()).map(of_scope).collect::<Vec<_>>().join(" UNION ALL ");
+    // Nothing in it comes from a caller; there are as many texts as there are numbers of scopes.
+    let mut query = sqlx::query_as::<_, (i64, Option<String>)>(AssertSqlSafe(statement).into_sql_str());
+    for scope in &scopes {
+        query = query
+            .bind(team.as_str())
+            .bind(scope.label())
+            .bind(scope.owner())
+            .bind(i64::from(archived));
     }
-    transaction.commit().await?;
-    Ok(found)
+    let mut listed = query.fetch_all(connection).await?;
+    listed.sort_by_key(|(rank, _)| *rank);
+    let packed = listed.iter().filter_map(|(_, packed)| packed.as_deref());
+    let skills = packed.flat_map(|packed| packed.split(rows::BETWEEN));
+    Ok(skills.map(|skill| rows::packed(team, skill)).collect())
 }
 
 /// One statement over all scopes, since every view begins with it.

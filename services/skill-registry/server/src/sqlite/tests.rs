@@ -9,7 +9,9 @@ use steward_testkit::{MockClock, SeqIds, TempDir};
 use super::*;
 
 async fn open(folder: &TempDir, name: &str) -> SqliteSkillStore {
-    SqliteSkillStore::open(&folder.path().join(name), 2).await.unwrap()
+    let keys = Keyring::open(folder.path().join("secrets.key"), true).unwrap();
+    let store = SqliteSkillStore::open(&folder.path().join(name), 2).await.unwrap();
+    store.with_keys(keys)
 }
 
 #[tokio::test]
@@ -25,6 +27,7 @@ async fn it_fulfils_the_contract() {
     contract::check(open).await;
     contract::library::check(open).await;
     contract::shelf::check(open).await;
+    contract::secrets::check(open).await;
 }
 
 fn person() -> Actor {

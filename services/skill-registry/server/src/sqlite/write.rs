@@ -59,6 +59,7 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
         record,
         expected,
         revision,
+        beneath,
         is_patch,
         reader,
         fence,
@@ -81,7 +82,7 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
         None => insert_skill(connection, &record).await?,
         Some(_) => update_skill(connection, &record, is_patch).await?,
     }
-    if let Some((revision, files)) = &revision {
+    for (revision, files) in beneath.iter().chain(&revision) {
         insert_revision(connection, &record, revision, files).await?;
     }
     if let Some(reader) = &reader {

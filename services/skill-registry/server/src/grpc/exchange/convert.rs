@@ -4,6 +4,7 @@ use steward_base::FieldViolations;
 use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::conformance_finding::Severity as PbSeverity;
 use steward_skill_core::conformance::{Report, Severity};
+use steward_skill_core::import_skill::Conflict;
 use steward_skill_core::path::SkillPath;
 use steward_skill_core::record::Files;
 
@@ -34,6 +35,13 @@ pub(super) fn files_to_pb(files: Files) -> Vec<pb::SkillContent> {
         content: content.into(),
     };
     files.into_iter().map(content).collect()
+}
+
+pub(super) fn conflict_to_pb(conflict: Conflict) -> pb::MergeConflict {
+    pb::MergeConflict {
+        path: conflict.path.to_string(),
+        diff: conflict.diff,
+    }
 }
 
 pub(super) fn report_to_pb(report: Report) -> pb::ConformanceReport {

@@ -4,11 +4,12 @@ use steward_base::FieldViolations;
 use steward_proto::skill::v1 as pb;
 use steward_skill_core::Skills;
 use steward_skill_core::import_skill::ImportRequest;
+use steward_skill_core::path::SkillPath;
 use tonic::{Request, Response, Status};
 
 use super::super::convert::{skill_to_pb, viewer};
 use super::super::fail;
-use super::convert::{files_from_pb, report_to_pb};
+use super::convert::{conflict_to_pb, files_from_pb, report_to_pb};
 
 pub(super) async fn import_skill(
     skills: &Skills,
@@ -37,11 +38,15 @@ pub(super) async fn import_skill(
         request_id: request.request_id,
         request_hash,
         validate_only: request.validate_only,
+        overwrite: request.overwrite,
     };
     let imported = skills.import_skill(&actor, &wanted).await.map_err(fail)?;
     Ok(Response::new(pb::ImportSkillResponse {
         skill: Some(skill_to_pb(&imported.skill)),
         report: Some(report_to_pb(imported.report)),
         unchanged: imported.unchanged,
+        merged: imported.merged.iter().map(SkillPath::to_string).collect(),
+        overwritten: imported.overwritten.iter().map(SkillPath::to_string).collect(),
+        conflicts: imported.conflicts.into_iter().map(conflict_to_pb).collect(),
     }))
 }
