@@ -434,6 +434,10 @@ pub struct TurnCompleted {
     /// Whether every request of the session so far extended the one before.
     #[prost(message, optional, tag = "6")]
     pub prefix: ::core::option::Option<PrefixReport>,
+    /// What the turn's model calls cost, in millionths of a millionth of a dollar; absent when a price for one of them is not
+    /// known.
+    #[prost(uint64, optional, tag = "7")]
+    pub cost_picodollars: ::core::option::Option<u64>,
 }
 impl ::prost::Name for TurnCompleted {
     const NAME: &'static str = "TurnCompleted";

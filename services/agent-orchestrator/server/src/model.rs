@@ -15,6 +15,7 @@ use steward_model::{
     Retrying, Secret, Thinking, TokioSleeper, Usage,
 };
 use steward_orchestrator_core::Error;
+use steward_orchestrator_core::session::Usage as StoredUsage;
 use steward_runtime::StartError;
 
 use self::measured::{Measured, Meter};
@@ -205,6 +206,20 @@ impl Chosen {
             Cost::Priced(money) => u64::try_from(money.picodollars()).ok(),
             Cost::Unpriced(_) => None,
         }
+    }
+
+    /// The sum over calls; `None` when one of them has no known price.
+    pub(crate) fn cost_of<'u>(&self, calls: impl Iterator<Item = &'u StoredUsage>) -> Option<u64> {
+        let each = calls.map(|usage| {
+            self.cost_picodollars(&Usage {
+                input: usage.input,
+                cached_input: usage.cached_input,
+                cache_write: usage.cache_write,
+                output: usage.output,
+                reasoning: None,
+            })
+        });
+        each.sum()
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Completed {
     pub review_due: (bool, bool),
     /// The session's prefix report.
     pub prefix: PrefixReport,
+    /// What its model calls cost, in millionths of a millionth of a dollar; `None` when one of them has no known price.
+    pub cost: Option<u64>,
 }
 
 /// Something that happened.

@@ -96,6 +96,8 @@ fn end(session: &Session, turn: &Turn, last: Option<&Message>, usage: Usage) -> 
             usage,
             review_due: (false, false),
             prefix: PrefixReport::from(&session.prefix),
+            // Prices are the model's, and known where turns run.
+            cost: None,
         })),
         TurnState::Failed => Event::Failed {
             reason: turn.error_reason.clone(),

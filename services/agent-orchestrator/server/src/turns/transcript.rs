@@ -41,6 +41,8 @@ struct Position {
     own: Vec<ModelMessage>,
     /// Tokens of the turn.
     usage: Usage,
+    /// The same for each of its model calls: a price may depend on how large one is.
+    calls: Vec<Usage>,
     segments: u32,
     /// The segment begins with results of the client that are not stored yet.
     opens: bool,
@@ -73,11 +75,13 @@ impl TurnTranscript {
         let usage = own.iter().fold(Usage::default(), |sum, message| {
             sum.plus(message.body.usage.unwrap_or_default())
         });
+        let calls = own.iter().filter_map(|message| message.body.usage).collect();
         let opens = turn.state == TurnState::RequiresAction;
         let position = Position {
             seq: context.session.last_seq,
             own: as_model_messages(own),
             usage,
+            calls,
             segments: turn.segments + u32::from(opens),
             opens,
             ended: None,
@@ -251,6 +255,7 @@ impl Transcript for TurnTranscript {
         failpoint::hit("turn.model_reply.after");
         let mut position = lock(&self.position);
         position.usage = position.usage.plus(usage);
+        position.calls.push(usage);
         Ok(())
     }
 
@@ -335,6 +340,7 @@ impl Transcript for TurnTranscript {
                 usage: position.usage.plus(usage),
                 review_due: (due.memory, due.skills),
                 prefix,
+                cost: self.context.model.cost_of(position.calls.iter().chain([&usage])),
             })),
             AnswerEnd::Interrupted => Stored::Interrupted(message.said.clone()),
             AnswerEnd::BrokenOff => Stored::BrokenOff,

@@ -73,6 +73,7 @@ fn completed_to_pb(completed: Completed) -> pb::TurnCompleted {
             planned_breaks: completed.prefix.planned_breaks,
             unplanned_breaks: completed.prefix.unplanned_breaks,
         }),
+        cost_picodollars: completed.cost,
     }
 }
 

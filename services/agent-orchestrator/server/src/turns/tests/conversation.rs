@@ -269,3 +269,34 @@ async fn every_wrong_field_of_a_request_is_named() {
         ("INVALID_REQUEST", vec!["session", "request_id", "input"])
     );
 }
+
+/// What a turn cost is on the wire where every price is known, call by call, and absent where one is not.
+#[tokio::test]
+async fn a_turn_says_what_its_calls_cost_where_their_prices_are_known() {
+    let replies = || {
+        [
+            Reply::calls([ScriptedCall::new("m1", "memory", "{}")]).usage(40, 8, 6),
+            Reply::text("Done.").usage(100, 40, 2),
+        ]
+    };
+    let world = World::new(ModelServer::with_replies(replies()).await, Options::default());
+    let priced = ModelConfig {
+        provider: crate::config::ModelProvider::Anthropic,
+        name: Some("claude-opus-5".to_owned()),
+        ..world.model_config()
+    };
+    let process = world.start_with(&priced).await;
+    let client = world.client(&process, "ann");
+    let own = session(&client).await;
+    let items = run(&client, says(&own, "t1", "Go")).await.unwrap();
+    // 92 fresh tokens at 5 dollars a million, 48 cached ones at half a dollar, 8 written at 25.
+    let millions = 92 * 5_000_000 + 48 * 500_000 + 8 * 25_000_000;
+    assert_eq!(completed(&items).cost_picodollars, Some(millions));
+
+    let world = World::new(ModelServer::with_replies(replies()).await, Options::default());
+    let process = world.start().await;
+    let client = world.client(&process, "ann");
+    let own = session(&client).await;
+    let items = run(&client, says(&own, "t1", "Go")).await.unwrap();
+    assert_eq!(completed(&items).cost_picodollars, None);
+}
