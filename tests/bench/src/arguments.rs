@@ -43,6 +43,8 @@ pub(crate) enum Bench {
     Rpc(Rpc),
     /// Memory writes, snapshots, and the threat scan.
     Memory(Memory),
+    /// The index of a large library of skills, and opening one of them.
+    Index(Index),
     /// The skill scanner on an ordinary skill and on one long line.
     Scan(Scan),
     /// The skill scanner on every skill below a folder: verdicts, and blocks by rule.
@@ -141,6 +143,20 @@ pub(crate) struct Memory {
     /// Snapshots that are read.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) snapshots: u32,
+}
+
+/// Options of `index`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Index {
+    /// Skills of the person.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) skills: u32,
+    /// Changes, each followed by one index that is rendered anew and ten that are not.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: u32,
+    /// Skills that are opened.
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) views: u32,
 }
 
 /// Options of `scan`.

@@ -1,5 +1,5 @@
-//! Measures what Steward costs: seven benches, each on the real services with real stores, each figure beside a raw floor
-//! that is measured in the same run on the same disk.
+//! Measures what Steward costs: what a turn, a start, a call, a job, a search, a memory or a skill takes, on the real
+//! services with real stores, each figure beside a raw floor that is measured in the same run on the same disk.
 //!
 //! It prints one JSON object (or a table for people) and judges nothing: what a figure means and how it is taken is said
 //! in this crate's README. Nothing depends on this crate.
@@ -9,6 +9,7 @@ mod arguments;
 mod corpus;
 mod floor;
 mod history;
+mod index;
 mod machine;
 mod measure;
 mod memory;
@@ -69,6 +70,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
         Bench::Queue(options) => ("queue", queue::run(options, arguments).await?),
         Bench::Rpc(options) => ("rpc", Box::pin(rpc::run(options, arguments)).await?),
         Bench::Memory(options) => ("memory", memory::run(options, arguments).await?),
+        Bench::Index(options) => ("index", Box::pin(index::run(options, arguments)).await?),
         Bench::Scan(options) => ("scan", scan::run(options)?),
         Bench::Corpus(options) => ("corpus", scan::corpus(options)?),
     };

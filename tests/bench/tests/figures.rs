@@ -187,6 +187,22 @@ fn memory_is_measured_beside_a_flush() {
 }
 
 #[test]
+fn a_library_is_shown_anew_after_a_change_and_its_skills_are_opened() {
+    let figures = figures(&["index", "--skills", "12", "--runs", "2", "--views", "15"]);
+    assert_eq!(figures["skills"], 12);
+    let fields = [
+        "cold_ms",
+        "first_ms",
+        "warm_ms",
+        "view_p99_ms",
+        "floor_cold_ms",
+        "floor_warm_ms",
+        "floor_view_p99_ms",
+    ];
+    assert_positive(&figures, &fields);
+}
+
+#[test]
 fn people_get_a_table() {
     let output = bench(&["queue", "--jobs", "4"]);
     let text = String::from_utf8(output.stdout).unwrap();
