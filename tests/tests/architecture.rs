@@ -124,6 +124,11 @@ fn the_scanner_is_pure_and_the_hub_knows_no_transport_and_no_database() {
             &["steward-base", "steward-fetch", "steward-skill-scanner"],
             &["reqwest", "tonic", "prost", "sqlx", "axum"],
         ),
+        (
+            "services/recall-service/exchange",
+            &["steward-base"],
+            &["tokio", "reqwest", "tonic", "prost", "sqlx", "axum"],
+        ),
     ] {
         let package = metadata
             .packages

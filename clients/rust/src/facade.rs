@@ -2,6 +2,7 @@
 //! message limits that the servers have.
 
 mod stream;
+mod upload;
 
 use std::time::Duration;
 
@@ -279,6 +280,7 @@ facade! {
     /// `steward.recall.v1.RecallService`: search in the past.
     RecallClient = recall::recall_service_client::RecallServiceClient {
         search(SearchRequest) -> SearchResponse;
+        => export_sessions(ExportSessionsRequest) -> ExportSessionsResponse;
     }
 }
 
@@ -303,6 +305,9 @@ facade! {
         list_due_reviews(ListDueReviewsRequest) -> ListDueReviewsResponse;
         acknowledge_due_reviews(AcknowledgeDueReviewsRequest) -> AcknowledgeDueReviewsResponse;
         list_team_activity(ListTeamActivityRequest) -> ListTeamActivityResponse;
+        backup_team(BackupTeamRequest) -> BackupTeamResponse;
+        list_backups(ListBackupsRequest) -> ListBackupsResponse;
+        restore_team(RestoreTeamRequest) -> RestoreTeamResponse;
         check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
     }
 }

@@ -26,6 +26,11 @@ pub enum ErrorReason {
     EtagMismatch = 9,
     /// NOT_FOUND. The session was deleted; nothing is appended to it any more. Metadata: `session`.
     SessionDeleted = 10,
+    /// NOT_FOUND. The team has no such backup. Metadata: `backup`.
+    BackupNotFound = 11,
+    /// FAILED_PRECONDITION. The backup is damaged, of another team or of a later version; nothing was changed. Metadata:
+    /// `backup`, `problem`.
+    BackupUnusable = 12,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -45,6 +50,8 @@ impl ErrorReason {
             Self::MessageTooLarge => "ERROR_REASON_MESSAGE_TOO_LARGE",
             Self::EtagMismatch => "ERROR_REASON_ETAG_MISMATCH",
             Self::SessionDeleted => "ERROR_REASON_SESSION_DELETED",
+            Self::BackupNotFound => "ERROR_REASON_BACKUP_NOT_FOUND",
+            Self::BackupUnusable => "ERROR_REASON_BACKUP_UNUSABLE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -61,6 +68,8 @@ impl ErrorReason {
             "ERROR_REASON_MESSAGE_TOO_LARGE" => Some(Self::MessageTooLarge),
             "ERROR_REASON_ETAG_MISMATCH" => Some(Self::EtagMismatch),
             "ERROR_REASON_SESSION_DELETED" => Some(Self::SessionDeleted),
+            "ERROR_REASON_BACKUP_NOT_FOUND" => Some(Self::BackupNotFound),
+            "ERROR_REASON_BACKUP_UNUSABLE" => Some(Self::BackupUnusable),
             _ => None,
         }
     }
@@ -855,6 +864,10 @@ pub struct SearchResponse {
     /// Read: number to go on from; 0 at the end.
     #[prost(uint64, tag = "6")]
     pub next_seq: u64,
+    /// Why messages may be missing from the answer although they are stored, as long as the index is not made anew; empty when
+    /// the answer is complete.
+    #[prost(string, tag = "7")]
+    pub incomplete: ::prost::alloc::string::String,
 }
 impl ::prost::Name for SearchResponse {
     const NAME: &'static str = "SearchResponse";
@@ -864,6 +877,109 @@ impl ::prost::Name for SearchResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.recall.v1.SearchResponse".into()
+    }
+}
+/// Request of ExportSessions.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportSessionsRequest {
+    /// The user, `teams/{team}/users/{user}`; always the caller.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Only these, `teams/{team}/sessions/{session}`; none: all of the user's.
+    #[prost(string, repeated, tag = "2")]
+    pub sessions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for ExportSessionsRequest {
+    const NAME: &'static str = "ExportSessionsRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ExportSessionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ExportSessionsRequest".into()
+    }
+}
+/// Item of the stream of ExportSessions.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportSessionsResponse {
+    /// The next bytes of the file. Cut anywhere, not only at the ends of lines.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub chunk: ::prost::bytes::Bytes,
+}
+impl ::prost::Name for ExportSessionsResponse {
+    const NAME: &'static str = "ExportSessionsResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ExportSessionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ExportSessionsResponse".into()
+    }
+}
+/// Item of the stream of ImportSessions.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ImportSessionsRequest {
+    /// The user, `teams/{team}/users/{user}`; always the caller. Given with the first item.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// The next bytes of the file, at most 8 MiB. Cut anywhere, not only at the ends of lines.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub chunk: ::prost::bytes::Bytes,
+}
+impl ::prost::Name for ImportSessionsRequest {
+    const NAME: &'static str = "ImportSessionsRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ImportSessionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ImportSessionsRequest".into()
+    }
+}
+/// Response of ImportSessions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ImportSessionsResponse {
+    /// Sessions that were taken in.
+    #[prost(uint32, tag = "1")]
+    pub imported: u32,
+    /// Sessions that were there already.
+    #[prost(uint32, tag = "2")]
+    pub unchanged: u32,
+    /// Lines that were not taken in, in their order; at most 1,000.
+    #[prost(message, repeated, tag = "3")]
+    pub problems: ::prost::alloc::vec::Vec<ImportProblem>,
+    /// Lines beyond those that were not taken in either.
+    #[prost(uint32, tag = "4")]
+    pub more_problems: u32,
+}
+impl ::prost::Name for ImportSessionsResponse {
+    const NAME: &'static str = "ImportSessionsResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ImportSessionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ImportSessionsResponse".into()
+    }
+}
+/// A line that was not taken in.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ImportProblem {
+    /// Its number in the file, from 1.
+    #[prost(uint64, tag = "1")]
+    pub line: u64,
+    /// What is wrong with it.
+    #[prost(string, tag = "2")]
+    pub description: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ImportProblem {
+    const NAME: &'static str = "ImportProblem";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ImportProblem".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ImportProblem".into()
     }
 }
 /// A conversation, once, whatever the number of its hits.
@@ -1111,6 +1227,66 @@ pub mod recall_service_client {
                 .insert(GrpcMethod::new("steward.recall.v1.RecallService", "Search"));
             self.inner.unary(req, path, codec).await
         }
+        /// Hands a person's sessions out as JSON lines, one line a session with everything in it: rewound and compacted messages,
+        /// turns, labels. The format is in the service's README. Sessions of reviews, curations and delegations are left out.
+        /// Errors: SESSION_NOT_FOUND, INVALID_REQUEST.
+        pub async fn export_sessions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportSessionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportSessionsResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.RecallService/ExportSessions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.recall.v1.RecallService", "ExportSessions"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Takes sessions in as ExportSessions gave them. Each line is one transaction: a bad one is reported with its number and
+        /// keeps no other out. A session that is there already stays as it is, so that the same import again changes nothing; one
+        /// that was deleted is there again. Errors: INVALID_REQUEST, STORAGE_FULL.
+        pub async fn import_sessions(
+            &mut self,
+            request: impl tonic::IntoStreamingRequest<
+                Message = super::ImportSessionsRequest,
+            >,
+        ) -> std::result::Result<
+            tonic::Response<super::ImportSessionsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.RecallService/ImportSessions",
+            );
+            let mut req = request.into_streaming_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.recall.v1.RecallService", "ImportSessions"),
+                );
+            self.inner.client_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1132,6 +1308,32 @@ pub mod recall_service_server {
             &self,
             request: tonic::Request<super::SearchRequest>,
         ) -> std::result::Result<tonic::Response<super::SearchResponse>, tonic::Status>;
+        /// Server streaming response type for the ExportSessions method.
+        type ExportSessionsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ExportSessionsResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Hands a person's sessions out as JSON lines, one line a session with everything in it: rewound and compacted messages,
+        /// turns, labels. The format is in the service's README. Sessions of reviews, curations and delegations are left out.
+        /// Errors: SESSION_NOT_FOUND, INVALID_REQUEST.
+        async fn export_sessions(
+            &self,
+            request: tonic::Request<super::ExportSessionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExportSessionsStream>,
+            tonic::Status,
+        >;
+        /// Takes sessions in as ExportSessions gave them. Each line is one transaction: a bad one is reported with its number and
+        /// keeps no other out. A session that is there already stays as it is, so that the same import again changes nothing; one
+        /// that was deleted is there again. Errors: INVALID_REQUEST, STORAGE_FULL.
+        async fn import_sessions(
+            &self,
+            request: tonic::Request<tonic::Streaming<super::ImportSessionsRequest>>,
+        ) -> std::result::Result<
+            tonic::Response<super::ImportSessionsResponse>,
+            tonic::Status,
+        >;
     }
     /// Searches a person's own past sessions and answers with stored text, verbatim. Never calls a model. A message is
     /// searchable when its append is acknowledged.
@@ -1252,6 +1454,99 @@ pub mod recall_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.RecallService/ExportSessions" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportSessionsSvc<T: RecallService>(pub Arc<T>);
+                    impl<
+                        T: RecallService,
+                    > tonic::server::ServerStreamingService<super::ExportSessionsRequest>
+                    for ExportSessionsSvc<T> {
+                        type Response = super::ExportSessionsResponse;
+                        type ResponseStream = T::ExportSessionsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportSessionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RecallService>::export_sessions(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportSessionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.RecallService/ImportSessions" => {
+                    #[allow(non_camel_case_types)]
+                    struct ImportSessionsSvc<T: RecallService>(pub Arc<T>);
+                    impl<
+                        T: RecallService,
+                    > tonic::server::ClientStreamingService<super::ImportSessionsRequest>
+                    for ImportSessionsSvc<T> {
+                        type Response = super::ImportSessionsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<
+                                tonic::Streaming<super::ImportSessionsRequest>,
+                            >,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as RecallService>::import_sessions(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ImportSessionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.client_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
@@ -2160,6 +2455,152 @@ impl ::prost::Name for CheckIntegrityResponse {
         "/steward.recall.v1.CheckIntegrityResponse".into()
     }
 }
+/// Request of BackupTeam.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BackupTeamRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for BackupTeamRequest {
+    const NAME: &'static str = "BackupTeamRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.BackupTeamRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.BackupTeamRequest".into()
+    }
+}
+/// Response of BackupTeam.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BackupTeamResponse {
+    /// The backup.
+    #[prost(message, optional, tag = "1")]
+    pub backup: ::core::option::Option<Backup>,
+}
+impl ::prost::Name for BackupTeamResponse {
+    const NAME: &'static str = "BackupTeamResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.BackupTeamResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.BackupTeamResponse".into()
+    }
+}
+/// A copy of a team's file.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Backup {
+    /// `teams/{team}/backups/{backup}`, ids ascend with time.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its size.
+    #[prost(uint64, tag = "2")]
+    pub size_bytes: u64,
+    /// When it was made.
+    #[prost(message, optional, tag = "3")]
+    pub create_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Number of sessions in it; 0 in lists, which do not open it.
+    #[prost(uint64, tag = "4")]
+    pub sessions: u64,
+    /// Number of messages in it; 0 in lists, which do not open it.
+    #[prost(uint64, tag = "5")]
+    pub messages: u64,
+}
+impl ::prost::Name for Backup {
+    const NAME: &'static str = "Backup";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.Backup".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.Backup".into()
+    }
+}
+/// Request of ListBackups.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListBackupsRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// At most this many; 0 means 50, more than 200 is coerced to 200, negative is an error.
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    /// From the previous page; empty for the first.
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListBackupsRequest {
+    const NAME: &'static str = "ListBackupsRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListBackupsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListBackupsRequest".into()
+    }
+}
+/// Response of ListBackups.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListBackupsResponse {
+    /// The backups, newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub backups: ::prost::alloc::vec::Vec<Backup>,
+    /// For the next page; empty at the end.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListBackupsResponse {
+    const NAME: &'static str = "ListBackupsResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.ListBackupsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.ListBackupsResponse".into()
+    }
+}
+/// Request of RestoreTeam.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RestoreTeamRequest {
+    /// The backup, `teams/{team}/backups/{backup}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RestoreTeamRequest {
+    const NAME: &'static str = "RestoreTeamRequest";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RestoreTeamRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RestoreTeamRequest".into()
+    }
+}
+/// Response of RestoreTeam.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RestoreTeamResponse {
+    /// Number of sessions that are there now.
+    #[prost(uint64, tag = "1")]
+    pub sessions: u64,
+    /// Number of messages that are there now.
+    #[prost(uint64, tag = "2")]
+    pub messages: u64,
+    /// What was there before, `teams/{team}/backups/{backup}`; empty when nothing was.
+    #[prost(string, tag = "3")]
+    pub set_aside: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RestoreTeamResponse {
+    const NAME: &'static str = "RestoreTeamResponse";
+    const PACKAGE: &'static str = "steward.recall.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.recall.v1.RestoreTeamResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.recall.v1.RestoreTeamResponse".into()
+    }
+}
 /// Request of ListTeamActivity.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListTeamActivityRequest {
@@ -2896,6 +3337,99 @@ pub mod session_store_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Writes a copy of a team's file to the server's folder for backups, while everything goes on. It is opened again,
+        /// checked and counted before it is reported. Errors: STORAGE_FULL, DATA_DAMAGED.
+        pub async fn backup_team(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BackupTeamRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BackupTeamResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/BackupTeam",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "BackupTeam",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the backups of a team, newest first. Errors: INVALID_REQUEST.
+        pub async fn list_backups(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListBackupsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListBackupsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/ListBackups",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "ListBackups",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Puts a backup in the place of a team's file, whole or not at all. A copy is opened, checked and counted first: a damaged
+        /// file and one of another team are refused. What was there is set aside beside the backups. Errors: BACKUP_NOT_FOUND,
+        /// BACKUP_UNUSABLE, STORAGE_FULL.
+        pub async fn restore_team(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RestoreTeamRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RestoreTeamResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.recall.v1.SessionStoreService/RestoreTeam",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.recall.v1.SessionStoreService",
+                        "RestoreTeam",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -3081,6 +3615,33 @@ pub mod session_store_service_server {
             request: tonic::Request<super::CheckIntegrityRequest>,
         ) -> std::result::Result<
             tonic::Response<super::CheckIntegrityResponse>,
+            tonic::Status,
+        >;
+        /// Writes a copy of a team's file to the server's folder for backups, while everything goes on. It is opened again,
+        /// checked and counted before it is reported. Errors: STORAGE_FULL, DATA_DAMAGED.
+        async fn backup_team(
+            &self,
+            request: tonic::Request<super::BackupTeamRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BackupTeamResponse>,
+            tonic::Status,
+        >;
+        /// Lists the backups of a team, newest first. Errors: INVALID_REQUEST.
+        async fn list_backups(
+            &self,
+            request: tonic::Request<super::ListBackupsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListBackupsResponse>,
+            tonic::Status,
+        >;
+        /// Puts a backup in the place of a team's file, whole or not at all. A copy is opened, checked and counted first: a damaged
+        /// file and one of another team are refused. What was there is set aside beside the backups. Errors: BACKUP_NOT_FOUND,
+        /// BACKUP_UNUSABLE, STORAGE_FULL.
+        async fn restore_team(
+            &self,
+            request: tonic::Request<super::RestoreTeamRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RestoreTeamResponse>,
             tonic::Status,
         >;
     }
@@ -4042,6 +4603,144 @@ pub mod session_store_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = CheckIntegritySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/BackupTeam" => {
+                    #[allow(non_camel_case_types)]
+                    struct BackupTeamSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::BackupTeamRequest>
+                    for BackupTeamSvc<T> {
+                        type Response = super::BackupTeamResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::BackupTeamRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::backup_team(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = BackupTeamSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/ListBackups" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListBackupsSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::ListBackupsRequest>
+                    for ListBackupsSvc<T> {
+                        type Response = super::ListBackupsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListBackupsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::list_backups(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListBackupsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.recall.v1.SessionStoreService/RestoreTeam" => {
+                    #[allow(non_camel_case_types)]
+                    struct RestoreTeamSvc<T: SessionStoreService>(pub Arc<T>);
+                    impl<
+                        T: SessionStoreService,
+                    > tonic::server::UnaryService<super::RestoreTeamRequest>
+                    for RestoreTeamSvc<T> {
+                        type Response = super::RestoreTeamResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RestoreTeamRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SessionStoreService>::restore_team(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RestoreTeamSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

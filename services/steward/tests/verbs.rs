@@ -114,6 +114,39 @@ async fn every_verb_answers_with_json() {
     );
 }
 
+/// Rewound, forked, handed out, deleted, taken in again, backed up and restored.
+async fn conversations_as_a_whole(walk: &mut Walk, id: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.jsonl").display().to_string();
+    let forked = walk
+        .ok(&["sessions", "fork", id, "--through", "2", "--title", "Another way"])
+        .await;
+    let forked = name(&forked["session"]);
+    let rewound = walk.ok(&["sessions", "rewind", &forked, "--to", "0"]).await;
+    assert_eq!(rewound["session"]["last_prefix_break_reason"], "rewind");
+    let backup = walk.ok(&["recall", "backup"]).await;
+    let backup = name(&backup["backup"]);
+    assert_eq!(name(&walk.ok(&["recall", "backups"]).await["backups"][0]), backup);
+
+    assert_eq!(
+        walk.ok(&["sessions", "export", id, "--output", &file]).await["sessions"],
+        1
+    );
+    walk.refused("CLIENT", &["sessions", "delete", id]).await;
+    walk.ok(&["sessions", "delete", id, "--yes"]).await;
+    walk.refused("SESSION_NOT_FOUND", &["sessions", "show", id]).await;
+    assert_eq!(walk.ok(&["sessions", "import", &file]).await["imported"], 1);
+    assert_eq!(walk.ok(&["sessions", "import", &file]).await["unchanged"], 1);
+    assert!(name(&walk.ok(&["sessions", "show", id]).await["session"]).ends_with(id));
+
+    walk.ok(&["sessions", "delete", &forked, "--yes"]).await;
+    let restored = walk.ok(&["recall", "restore", &backup, "--yes"]).await;
+    assert_ne!(restored["set_aside"], "");
+    assert_eq!(name(&walk.ok(&["sessions", "show", &forked]).await["session"]), forked);
+    walk.refused("BACKUP_NOT_FOUND", &["recall", "restore", "none", "--yes"])
+        .await;
+}
+
 async fn conversations(walk: &mut Walk) {
     walk.saw(&["chat"]);
     let chat = walk
@@ -162,6 +195,7 @@ async fn conversations(walk: &mut Walk) {
     walk.ok(&["recall", "around", &id, "1"]).await;
     walk.ok(&["recall", "browse"]).await;
     assert_eq!(walk.ok(&["recall", "check", "--rebuild"]).await["consistent"], true);
+    conversations_as_a_whole(walk, &id).await;
     walk.ok(&["reviews", "list"]).await;
     for verb in ["show", "retry", "cancel"] {
         walk.refused(

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use steward_client::ClientError;
-use steward_proto::{access, agent, learning, memory, skill};
+use steward_proto::{access, agent, learning, memory, recall, skill};
 
 /// The most items that one request asks for; servers coerce it down to their own limit.
 const PAGE: usize = 200;
@@ -58,6 +58,7 @@ pages! {
     memory::ListEntriesResponse { entries };
     memory::ListEntryRevisionsResponse { revisions };
     memory::ListProposalsResponse { proposals };
+    recall::ListBackupsResponse { backups };
     skill::ListProposalsResponse { proposals };
     skill::ListRevisionsResponse { revisions };
     skill::ListSkillsResponse { skills, broken };

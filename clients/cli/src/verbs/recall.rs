@@ -1,4 +1,6 @@
-//! `steward recall`: search, read, browse, around, check. Answers are what was said, word for word.
+//! `steward recall`: search, read, browse, around, check, backup, restore. Answers are what was said, word for word.
+
+mod backups;
 
 use std::time::Duration;
 
@@ -126,6 +128,22 @@ pub enum Verb {
         #[arg(long, value_enum)]
         role: Vec<Role>,
     },
+    /// Write a checked copy of the team's conversations to the server's folder for backups (admins).
+    Backup,
+    /// List the backups of the team, newest first (admins).
+    Backups {
+        /// At most this many.
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Put a backup in the place of the team's conversations (admins). What is there now is set aside as a backup.
+    Restore {
+        /// Id or full name of the backup.
+        backup: String,
+        /// Do not ask first.
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// Check the team's index against its rows (admins); exit code 1 when they disagree.
     Check {
         /// Build the index anew from the rows first.
@@ -141,6 +159,9 @@ const CHECK_PATIENCE: Duration = Duration::from_mins(10);
 pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::Result<()> {
     let mut whole = false;
     let shape = match verb {
+        Verb::Backup => return backups::backup(session, output).await,
+        Verb::Backups { limit } => return backups::list(limit, session, output).await,
+        Verb::Restore { backup, yes } => return backups::restore(&backup, yes, session, output).await,
         Verb::Check { rebuild } => return check(rebuild, session, output).await,
         Verb::Search {
             query,
@@ -241,6 +262,9 @@ fn show(output: &mut Output, answer: &pb::SearchResponse, whole: bool) {
     }
     if answer.widened {
         output.aside("No conversation has all the words; these have some of them.");
+    }
+    if !answer.incomplete.is_empty() {
+        output.warn(&format!("Incomplete: {}.", printable(&answer.incomplete)));
     }
     if answer.truncated {
         output.aside("The answer was cut to its bound.");

@@ -1,7 +1,10 @@
-//! `steward sessions`: conversations as things: list, show, change, read, follow, stop.
+//! `steward sessions`: conversations as things: list, show, change, read, follow, stop, delete, rewind, fork, hand out and
+//! take in.
 
 mod change;
+mod lifecycle;
 mod show;
+mod transfer;
 mod watch;
 
 use clap::Subcommand;
@@ -32,6 +35,16 @@ pub enum Verb {
     },
     /// Give a conversation another title, or another model between two turns.
     Update(change::Arguments),
+    /// Delete a conversation for good, with all that was said in it.
+    Delete(lifecycle::Delete),
+    /// Take back what was said after a message.
+    Rewind(lifecycle::Rewind),
+    /// Go on from a message in a conversation of its own; the other one stays as it is.
+    Fork(lifecycle::Fork),
+    /// Write conversations down as JSON lines.
+    Export(transfer::Export),
+    /// Take conversations in: what `export` wrote, or the history of another program.
+    Import(transfer::Import),
     /// Print what was said.
     Messages {
         /// Id or full name.
@@ -90,6 +103,11 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
             })
         }
         Verb::Update(arguments) => change::run(arguments, session, output).await,
+        Verb::Delete(arguments) => lifecycle::delete(arguments, session, output).await,
+        Verb::Rewind(arguments) => lifecycle::rewind(arguments, session, output).await,
+        Verb::Fork(arguments) => lifecycle::fork(arguments, session, output).await,
+        Verb::Export(arguments) => transfer::export(arguments, session, output).await,
+        Verb::Import(arguments) => transfer::import(arguments, session, output).await,
         Verb::Messages { session: name } => messages(&session.session_name(&name), session, output).await,
         Verb::Pending => {
             let request = pb::ListPendingActionsRequest {

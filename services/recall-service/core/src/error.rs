@@ -92,6 +92,20 @@ pub enum Error {
         /// Full resource name.
         session: String,
     },
+    /// The team has no such backup.
+    #[error("backup {backup} does not exist")]
+    BackupNotFound {
+        /// Full resource name.
+        backup: String,
+    },
+    /// The backup cannot be put back; nothing was changed.
+    #[error("backup {backup} cannot be used: {problem}")]
+    BackupUnusable {
+        /// Full resource name.
+        backup: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A message exceeds the size limit.
     #[error("a message has {actual} bytes; at most {limit} are kept")]
     MessageTooLarge {
@@ -169,13 +183,14 @@ impl Fault for Error {
             Self::SessionNotFound { .. }
             | Self::SessionDeleted { .. }
             | Self::MessageNotFound { .. }
-            | Self::TurnNotFound { .. } => ErrorKind::NotFound,
+            | Self::TurnNotFound { .. }
+            | Self::BackupNotFound { .. } => ErrorKind::NotFound,
             Self::SessionExists { .. } => ErrorKind::AlreadyExists,
             Self::TurnRunning { .. }
             | Self::StaleFence { .. }
             | Self::SequenceMismatch { .. }
             | Self::EtagMismatch { .. } => ErrorKind::Conflict,
-            Self::InContext { .. } => ErrorKind::Precondition,
+            Self::InContext { .. } | Self::BackupUnusable { .. } => ErrorKind::Precondition,
             Self::MessageTooLarge { .. } | Self::StoreFull => ErrorKind::Exhausted,
             Self::StoreUnavailable { .. } => ErrorKind::Unavailable,
             Self::Damaged { .. } => ErrorKind::DataLoss,
@@ -197,6 +212,8 @@ impl Fault for Error {
             Self::SequenceMismatch { .. } => "SEQUENCE_MISMATCH",
             Self::EtagMismatch { .. } => "ETAG_MISMATCH",
             Self::InContext { .. } => "IN_CONTEXT",
+            Self::BackupNotFound { .. } => "BACKUP_NOT_FOUND",
+            Self::BackupUnusable { .. } => "BACKUP_UNUSABLE",
             Self::MessageTooLarge { .. } => "MESSAGE_TOO_LARGE",
             Self::StoreUnavailable { .. } => "DEPENDENCY_UNAVAILABLE",
             Self::StoreFull => "STORAGE_FULL",
@@ -226,6 +243,10 @@ impl Fault for Error {
             Self::EtagMismatch { expected, current } => {
                 vec![("expected", expected.clone()), ("current", current.clone())]
             }
+            Self::BackupNotFound { backup } => vec![("backup", backup.clone())],
+            Self::BackupUnusable { backup, problem } => {
+                vec![("backup", backup.clone()), ("problem", problem.clone())]
+            }
             Self::MessageTooLarge { limit, actual } => {
                 vec![("limit", limit.to_string()), ("actual", actual.to_string())]
             }
@@ -252,6 +273,10 @@ impl Fault for Error {
             Self::MessageNotFound { session, seq } => Some(ResourceRef {
                 resource_type: "recall.steward.dev/Message",
                 name: format!("{session}/messages/{seq}"),
+            }),
+            Self::BackupNotFound { backup } => Some(ResourceRef {
+                resource_type: "recall.steward.dev/Backup",
+                name: backup.clone(),
             }),
             Self::TurnNotFound { turn } => Some(ResourceRef {
                 resource_type: "recall.steward.dev/Turn",

@@ -5,11 +5,13 @@
 #![warn(missing_docs)]
 
 pub mod append_messages;
+pub mod backups;
 pub mod create_session;
 pub mod delete_session;
 pub mod error;
 pub mod fork_session;
 pub mod get_session;
+pub mod import_session;
 pub mod lease;
 pub mod mark_compacted;
 pub mod message;

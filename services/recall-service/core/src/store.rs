@@ -17,6 +17,7 @@ use crate::delete_session::Deletion;
 use crate::error::Error;
 use crate::fork_session::Fork;
 use crate::get_session::{SessionRead, SessionView};
+use crate::import_session::WholeSession;
 use crate::lease::{Grant, LeaseRequest};
 use crate::mark_compacted::Compaction;
 use crate::message::{Message, Role};
@@ -191,14 +192,22 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Applies [`crate::mark_compacted::decide`]. The same request again returns the first answer.
     async fn mark_compacted(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error>;
 
+    /// Takes a session in as it is, unless it is there: whether it was taken in. One that was deleted is there again.
+    /// [`Error::SessionExists`] for another user's.
+    async fn import_session(&self, whole: WholeSession) -> Result<bool, Error>;
+
+    /// All turns of a session, by their first messages; none for a session that does not exist.
+    async fn turns(&self, team: &TeamId, session: &SessionId) -> Result<Vec<Turn>, Error>;
+
+    /// Why searches of the team may miss messages that are stored; `None` when they do not, as far as is known.
+    fn index_trouble(&self, _team: &TeamId) -> Option<String> {
+        None
+    }
+
     /// Turns of one team or of all whose time to wait for a client ended before `now`, longest over first. A team that
     /// cannot be read hides no other.
-    async fn expired_turns(
-        &self,
-        team: Option<&TeamId>,
-        now: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<ExpiredTurn>, Error>;
+    async fn expired_turns(&self, team: Option<&TeamId>, now: Timestamp, limit: u32)
+    -> Result<Vec<ExpiredTurn>, Error>;
 
     /// A turn, or `None`.
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error>;

@@ -1,5 +1,7 @@
 //! Settings of recall-service: the section `recall`.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steward_recall_core::sessions::Limits;
@@ -14,6 +16,8 @@ pub struct Config {
     pub open_teams: usize,
     /// Largest message in bytes, its tool arguments and sent bytes included.
     pub message_bytes: u64,
+    /// Folder for backups of teams; unset: `recall/backups` in the data folder. Another disk is another chance.
+    pub backup_folder: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -21,6 +25,7 @@ impl Default for Config {
         Self {
             open_teams: 128,
             message_bytes: Limits::default().message_bytes,
+            backup_folder: None,
         }
     }
 }
@@ -59,6 +64,7 @@ mod tests {
         let wrong = Config {
             open_teams: 0,
             message_bytes: 1,
+            backup_folder: None,
         };
         let paths: Vec<String> = wrong.validate().into_iter().map(|problem| problem.path).collect();
         assert_eq!(paths, ["open_teams", "message_bytes"]);

@@ -2,14 +2,17 @@
 
 mod access;
 mod append_messages;
+mod backups;
 mod check_integrity;
 mod convert;
 mod create_session;
 mod delete_session;
 mod due_reviews;
+mod export_sessions;
 mod fork_session;
 mod get_session;
 mod get_turn;
+mod import_sessions;
 mod list_expired_turns;
 mod list_messages;
 mod list_sessions;
@@ -17,16 +20,21 @@ mod list_team_activity;
 mod mark_compacted;
 mod rewind_session;
 mod search;
+mod session_line;
 #[cfg(test)]
 mod tests;
 mod turn_lease;
 mod update_session;
 
+use std::sync::Arc;
+
+use steward_base::Clock;
 use steward_proto::recall::v1 as pb;
 use steward_proto::recall::v1::recall_service_server::RecallService;
 use steward_proto::recall::v1::session_store_service_server::SessionStoreService;
+use steward_recall_core::backups::Backups;
 use steward_recall_core::{Error, Search, Sessions};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "recall.steward.dev";
@@ -41,11 +49,17 @@ fn fail(error: Error) -> Status {
 #[derive(Debug, Clone)]
 pub(crate) struct SessionStoreHandlers {
     sessions: Sessions,
+    backups: Arc<dyn Backups>,
+    clock: Arc<dyn Clock>,
 }
 
 impl SessionStoreHandlers {
-    pub(crate) const fn new(sessions: Sessions) -> Self {
-        Self { sessions }
+    pub(crate) const fn new(sessions: Sessions, backups: Arc<dyn Backups>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            sessions,
+            backups,
+            clock,
+        }
     }
 }
 
@@ -53,11 +67,12 @@ impl SessionStoreHandlers {
 #[derive(Debug, Clone)]
 pub(crate) struct RecallHandlers {
     search: Search,
+    sessions: Sessions,
 }
 
 impl RecallHandlers {
-    pub(crate) const fn new(search: Search) -> Self {
-        Self { search }
+    pub(crate) const fn new(search: Search, sessions: Sessions) -> Self {
+        Self { search, sessions }
     }
 }
 
@@ -161,11 +176,36 @@ impl SessionStoreService for SessionStoreHandlers {
     async fn check_integrity(&self, request: Request<pb::CheckIntegrityRequest>) -> Answer<pb::CheckIntegrityResponse> {
         check_integrity::check_integrity(&self.sessions, request).await
     }
+
+    async fn backup_team(&self, request: Request<pb::BackupTeamRequest>) -> Answer<pb::BackupTeamResponse> {
+        backups::backup_team((&self.sessions, &self.backups, &self.clock), request).await
+    }
+
+    async fn list_backups(&self, request: Request<pb::ListBackupsRequest>) -> Answer<pb::ListBackupsResponse> {
+        backups::list_backups(&self.backups, request).await
+    }
+
+    async fn restore_team(&self, request: Request<pb::RestoreTeamRequest>) -> Answer<pb::RestoreTeamResponse> {
+        backups::restore_team((&self.sessions, &self.backups), request).await
+    }
 }
 
 #[tonic::async_trait]
 impl RecallService for RecallHandlers {
     async fn search(&self, request: Request<pb::SearchRequest>) -> Answer<pb::SearchResponse> {
-        search::search(&self.search, request).await
+        search::search(&self.search, &self.sessions, request).await
+    }
+
+    type ExportSessionsStream = export_sessions::Export;
+
+    async fn export_sessions(&self, request: Request<pb::ExportSessionsRequest>) -> Answer<Self::ExportSessionsStream> {
+        export_sessions::export_sessions(&self.sessions, request)
+    }
+
+    async fn import_sessions(
+        &self,
+        request: Request<Streaming<pb::ImportSessionsRequest>>,
+    ) -> Answer<pb::ImportSessionsResponse> {
+        import_sessions::import_sessions(&self.sessions, request).await
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use steward_grpc::{Auth, Built, MAX_MESSAGE_BYTES};
 use steward_proto::recall::v1::recall_service_server::RecallServiceServer;
 use steward_proto::recall::v1::session_store_service_server::SessionStoreServiceServer;
+use steward_recall_core::backups::Backups;
 use steward_recall_core::{Search, SessionStore, Sessions};
 use steward_runtime::{Boot, StartError};
 
@@ -30,7 +31,8 @@ pub struct Deps {
 pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, StartError> {
     StartError::check(config.validate())?;
     let folder = boot.service_dir("recall")?;
-    let store = sqlite::SqliteSessionStore::open(folder, config.open_teams)
+    let backups = config.backup_folder.clone().unwrap_or_else(|| folder.join("backups"));
+    let store = sqlite::SqliteSessionStore::open(folder, backups, config.open_teams)
         .await
         .map_err(|error| StartError::new("open the session store", error))?;
     let store = Arc::new(store);
@@ -39,13 +41,14 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         closing.close().await;
         Ok(())
     });
+    let backups: Arc<dyn Backups> = store.clone();
     let store: Arc<dyn SessionStore> = store;
     let search = Search::new(Arc::clone(&store));
     let sessions = Sessions::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.limits());
-    let session_store = SessionStoreServiceServer::new(grpc::SessionStoreHandlers::new(sessions))
+    let session_store = SessionStoreServiceServer::new(grpc::SessionStoreHandlers::new(sessions.clone(), backups, Arc::clone(&boot.clock)))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let recall = RecallServiceServer::new(grpc::RecallHandlers::new(search))
+    let recall = RecallServiceServer::new(grpc::RecallHandlers::new(search, sessions))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     Built::builder("recall-service", boot, deps.auth)

@@ -4,7 +4,9 @@
 
 mod activity;
 mod answers;
+mod backups;
 mod failure;
+mod files;
 mod index;
 mod lifecycle;
 mod messages;
@@ -30,6 +32,7 @@ use steward_recall_core::create_session::NewSession;
 use steward_recall_core::delete_session::Deletion;
 use steward_recall_core::fork_session::Fork;
 use steward_recall_core::get_session::{SessionRead, SessionView};
+use steward_recall_core::import_session::WholeSession;
 use steward_recall_core::lease::{Grant, LeaseRequest};
 use steward_recall_core::mark_compacted::Compaction;
 use steward_recall_core::message::Message;
@@ -56,13 +59,19 @@ pub(crate) struct SqliteSessionStore {
     with_waiting: TeamsWith,
     /// Teams whose index was rebuilt since the process began.
     mended: Mutex<BTreeSet<TeamId>>,
+    /// Teams whose index is not what it should be, and why.
+    troubled: Mutex<BTreeMap<TeamId, String>>,
+    /// Where backups are kept: a folder per team.
+    backups: PathBuf,
 }
 
 impl SqliteSessionStore {
     /// Opens the folder, and looks into every file for due reviews that were left by an earlier process. A damaged file
     /// keeps its own team from working and no other.
-    pub(crate) async fn open(folder: PathBuf, max_open: usize) -> Result<Self, Error> {
+    pub(crate) async fn open(folder: PathBuf, backups: PathBuf, max_open: usize) -> Result<Self, Error> {
         let store = Self {
+            troubled: Mutex::default(),
+            backups,
             teams: Teams::new(folder, max_open),
             with_due: TeamsWith::default(),
             with_waiting: TeamsWith::default(),
@@ -110,6 +119,7 @@ impl SqliteSessionStore {
             return false;
         }
         tracing::error!(team = %team, error = error_chain(damage), "the index of a team is damaged; rebuilding it");
+        self.trouble(team, Some("the index is damaged and is made anew right now"));
         let rebuilt = async {
             match self.team(team).await? {
                 Some(sqlite) => index::rebuild(&sqlite).await,
@@ -117,11 +127,24 @@ impl SqliteSessionStore {
             }
         };
         match rebuilt.await {
-            Ok(()) => true,
+            Ok(()) => {
+                self.trouble(team, None);
+                true
+            }
             Err(Failure(error)) => {
+                self.trouble(team, Some("the index is damaged and could not be made anew"));
                 tracing::error!(team = %team, error = error_chain(&error), "the index could not be rebuilt");
                 false
             }
+        }
+    }
+
+    /// Remembers what is wrong with the index of a team; `None`: nothing.
+    fn trouble(&self, team: &TeamId, what: Option<&str>) {
+        let mut troubled = self.troubled.lock().unwrap_or_else(PoisonError::into_inner);
+        match what {
+            Some(what) => drop(troubled.insert(team.clone(), what.to_owned())),
+            None => drop(troubled.remove(team)),
         }
     }
 
@@ -142,6 +165,22 @@ impl SqliteSessionStore {
                     with_due.add(&team);
                 }
                 Ok::<_, Failure>(appended)
+            })
+        });
+        Ok(write.await?)
+    }
+
+    async fn try_import(&self, whole: WholeSession) -> Result<bool, Error> {
+        let team = whole.session.team.clone();
+        let sqlite = self.teams.get(&team, Missing::Create).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&team, &whole.session.id))?;
+        let with_waiting = self.with_waiting.clone();
+        let write = sqlite.write(move |connection| {
+            Box::pin(async move {
+                if !whole.session.open_calls.is_empty() {
+                    with_waiting.add(&team);
+                }
+                lifecycle::import(connection, whole).await
             })
         });
         Ok(write.await?)
@@ -385,6 +424,24 @@ impl SessionStore for SqliteSessionStore {
         mending!(self, &team, self.try_compact(compaction.clone(), now))
     }
 
+    async fn import_session(&self, whole: WholeSession) -> Result<bool, Error> {
+        let team = whole.session.team.clone();
+        mending!(self, &team, self.try_import(whole.clone()))
+    }
+
+    async fn turns(&self, team: &TeamId, session: &SessionId) -> Result<Vec<Turn>, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(Vec::new());
+        };
+        let mut reader = sqlite.read().await.map_err(Failure::from)?;
+        Ok(lifecycle::turns(&mut reader, team, session).await?)
+    }
+
+    fn index_trouble(&self, team: &TeamId) -> Option<String> {
+        let troubled = self.troubled.lock().unwrap_or_else(PoisonError::into_inner);
+        troubled.get(team).cloned()
+    }
+
     async fn expired_turns(
         &self,
         team: Option<&TeamId>,
@@ -478,13 +535,25 @@ impl SessionStore for SqliteSessionStore {
             });
         };
         if rebuild {
-            index::rebuild(&sqlite).await?;
+            self.trouble(team, Some("the index is made anew right now"));
+            if let Err(Failure(error)) = index::rebuild(&sqlite).await {
+                self.trouble(team, Some("the index could not be made anew"));
+                return Err(error);
+            }
         }
-        Ok(index::check(&sqlite).await?)
+        let report = index::check(&sqlite).await?;
+        let found = "the index was found damaged; a check with a rebuild mends it";
+        self.trouble(team, (!report.problems.is_empty()).then_some(found));
+        Ok(report)
     }
 
     async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        mending!(self, &query.asker.team, self.try_hits(query))
+        let team = &query.asker.team;
+        match mending!(self, team, self.try_hits(query)) {
+            // The answer says that it is incomplete, and why.
+            Err(Error::Damaged { .. }) if self.index_trouble(team).is_some() => Ok(Vec::new()),
+            outcome => outcome,
+        }
     }
 
     async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error> {

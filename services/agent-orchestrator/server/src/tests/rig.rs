@@ -105,6 +105,7 @@ pub(crate) struct World {
 pub(crate) struct Process {
     pub(crate) store: Arc<CrashingStore>,
     pub(crate) tasks: Tasks,
+    pub(crate) turns: Turns,
     built: Built,
 }
 
@@ -196,12 +197,17 @@ impl World {
         });
         let built = Built::builder("agent-orchestrator", &self.boot, Arc::new(auth))
             .service(SessionServiceServer::new(SessionRpc::new(facade)))
-            .service(AgentServiceServer::new(AgentRpc::new(turns)))
+            .service(AgentServiceServer::new(AgentRpc::new(turns.clone())))
             .service(ModelServiceServer::new(ModelRpc::new(models)))
             .build()
             .await
             .unwrap();
-        Process { store, tasks, built }
+        Process {
+            store,
+            tasks,
+            turns,
+            built,
+        }
     }
 
     /// A client of `process` with a token of this person.

@@ -85,6 +85,7 @@ macro_rules! session_store_contract {
                 a_fork_takes_the_history_along_and_is_one_conversation, a_fork_that_is_refused_leaves_nothing,
                 a_summary_stands_in_the_place_of_what_it_replaces, summaries_follow_each_other_and_a_rewind_undoes_them,
                 a_compaction_that_is_refused_leaves_nothing, turns_that_waited_too_long_are_listed,
+                a_session_is_taken_in_as_it_was_and_once,
             },
             walls::{
                 talkative_conversations_starve_no_other, a_wall_of_schedules_hides_nobodys_talk,

@@ -18,6 +18,7 @@ use crate::delete_session::Deletion;
 use crate::error::Error;
 use crate::fork_session::Fork;
 use crate::get_session::{MessagePage, SessionRead, SessionView};
+use crate::import_session::WholeSession;
 use crate::lease::{Grant, LeaseRequest};
 use crate::mark_compacted::Compaction;
 use crate::message::Message;
@@ -396,6 +397,14 @@ impl SessionStore for InMemorySessionStore {
         limit: u32,
     ) -> Result<Vec<ExpiredTurn>, Error> {
         Ok(self.expired(team, now, limit))
+    }
+
+    async fn import_session(&self, whole: WholeSession) -> Result<bool, Error> {
+        self.import(whole)
+    }
+
+    async fn turns(&self, team: &TeamId, session: &SessionId) -> Result<Vec<Turn>, Error> {
+        Ok(self.all_turns(team, session))
     }
 
     async fn turn(&self, team: &TeamId, session: &SessionId, turn: &str) -> Result<Option<Turn>, Error> {

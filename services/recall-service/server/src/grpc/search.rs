@@ -7,7 +7,7 @@ use steward_proto::recall::v1 as pb;
 use steward_proto::recall::v1::search_request::Shape;
 use steward_recall_core::message::Role;
 use steward_recall_core::search::{Answer, Asker, Discover, Read, Scroll, Sort};
-use steward_recall_core::{Error, Search};
+use steward_recall_core::{Error, Search, Sessions};
 use tonic::{Request, Response, Status};
 
 use super::access::{bounded, session_of};
@@ -16,11 +16,17 @@ use super::fail;
 
 pub(super) async fn search(
     search: &Search,
+    sessions: &Sessions,
     request: Request<pb::SearchRequest>,
 ) -> Result<Response<pb::SearchResponse>, Status> {
     let caller = caller(&request)?.clone();
     let answer = answer(search, &caller, request.into_inner()).await.map_err(fail)?;
-    Ok(Response::new(answer_to_pb(answer)))
+    // After the search: what it met is known by now.
+    let trouble = caller.team.as_ref().and_then(|team| sessions.index_trouble(team));
+    Ok(Response::new(pb::SearchResponse {
+        incomplete: trouble.unwrap_or_default(),
+        ..answer_to_pb(answer)
+    }))
 }
 
 async fn answer(search: &Search, caller: &Caller, request: pb::SearchRequest) -> Result<Answer, Error> {

@@ -6,6 +6,7 @@ mod errors;
 mod lifecycle;
 mod search;
 mod sessions;
+mod transfer;
 mod updates;
 mod walk;
 

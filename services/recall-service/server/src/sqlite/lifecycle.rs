@@ -8,12 +8,13 @@ use steward_recall_core::Error;
 use steward_recall_core::append_messages::Appended;
 use steward_recall_core::delete_session::{self, Deletion};
 use steward_recall_core::fork_session::{self, Fork};
+use steward_recall_core::import_session::WholeSession;
 use steward_recall_core::mark_compacted::{self, Compaction};
 use steward_recall_core::message::Message;
 use steward_recall_core::rewind_session::{self, Rewind};
 use steward_recall_core::session::Session;
 use steward_recall_core::store::MessageRange;
-use steward_recall_core::turn::ExpiredTurn;
+use steward_recall_core::turn::{ExpiredTurn, Turn};
 
 use super::answers::{self, CREATION};
 use super::failure::Failure;
@@ -235,6 +236,98 @@ pub(super) async fn compact(
     let answer = json(&compacted.appended)?;
     sessions::save(connection, number, session, (&request, &answer), now).await?;
     Ok(compacted.appended)
+}
+
+/// Takes a session in as it is, unless it is there.
+pub(super) async fn import(connection: &mut SqliteConnection, whole: WholeSession) -> Result<bool, Failure> {
+    let WholeSession {
+        session,
+        turns,
+        messages,
+    } = whole;
+    if let Some(known) = sessions::summary(connection, &session.team, &session.id).await? {
+        if known.session.user == session.user {
+            return Ok(false);
+        }
+        return Err(Error::SessionExists {
+            session: session.name(),
+        }
+        .into());
+    }
+    sqlx::query("DELETE FROM deleted_session WHERE team = ? AND id = ?")
+        .bind(session.team.as_str())
+        .bind(session.id.as_str())
+        .execute(&mut *connection)
+        .await?;
+    let number = sessions::insert(connection, &session).await?;
+    sessions::add_exposures(connection, number, &session.exposures, 0, session.created).await?;
+    for turn in &turns {
+        add_turn(connection, number, turn).await?;
+    }
+    add_messages(connection, number, &messages).await?;
+    // They leave the index before their rows say that they are not in it.
+    for message in messages.iter().filter(|message| message.rewound) {
+        index::remove(connection, number, signed(message.seq), signed(message.seq)).await?;
+    }
+    let numbers = |is_marked: fn(&Message) -> bool| -> Vec<u64> {
+        let marked = messages.iter().filter(|message| is_marked(message));
+        marked.map(|message| message.seq).collect()
+    };
+    for (change, numbers) in [
+        (
+            "UPDATE message SET rewound = 1 WHERE session = ? AND seq IN (SELECT value FROM json_each(?))",
+            numbers(|message| message.rewound),
+        ),
+        (
+            "UPDATE message SET compacted = 1 WHERE session = ? AND seq IN (SELECT value FROM json_each(?))",
+            numbers(|message| message.compacted),
+        ),
+    ] {
+        sqlx::query(change)
+            .bind(number)
+            .bind(json(&numbers)?)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(true)
+}
+
+async fn add_turn(connection: &mut SqliteConnection, session: i64, turn: &Turn) -> Result<(), Failure> {
+    sqlx::query(
+        "INSERT INTO turn (session, id, state, first_seq, last_seq, iterations, segments, error_reason, error_message, created,
+             ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(session)
+    .bind(&turn.id)
+    .bind(turn.state.as_str())
+    .bind(signed(turn.first_seq))
+    .bind(signed(turn.last_seq))
+    .bind(turn.iterations)
+    .bind(turn.segments)
+    .bind(&turn.error_reason)
+    .bind(&turn.error_message)
+    .bind(turn.created.as_micros())
+    .bind(turn.ended.map(Timestamp::as_micros))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// All turns of a session, by their first messages.
+pub(super) async fn turns(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    session: &SessionId,
+) -> Result<Vec<Turn>, Failure> {
+    let found = sqlx::query(
+        "SELECT t.* FROM turn t JOIN session s ON s.number = t.session WHERE s.team = ? AND s.id = ?
+         ORDER BY t.first_seq, t.id",
+    )
+    .bind(team.as_str())
+    .bind(session.as_str())
+    .fetch_all(connection)
+    .await?;
+    found.iter().map(|row| rows::turn(row, "")).collect()
 }
 
 /// Sessions that wait for their client.

@@ -11,7 +11,7 @@ use steward_base::names::TeamId;
 use steward_store::{Sqlite, SqliteOptions, StoreError};
 
 use super::failure::Failure;
-use super::index;
+use super::{files, index};
 use crate::fts;
 
 pub(super) static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
@@ -39,6 +39,15 @@ struct Slot {
     /// Held while the file is opened or closed, so that both happen once and never at the same time.
     open: tokio::sync::Mutex<Option<Arc<Sqlite>>>,
     last_use: Mutex<u64>,
+}
+
+/// How every file of sessions is opened.
+pub(super) fn options() -> SqliteOptions {
+    SqliteOptions {
+        migrator: &MIGRATIONS,
+        readers: READERS,
+        on_connect: Some(fts::register),
+    }
 }
 
 /// Whether a team without a file gets one.
@@ -88,15 +97,14 @@ impl Teams {
             return Ok(Some(Arc::clone(sqlite)));
         }
         // Known, but closed since, or never opened because that failed.
-        if missing == Missing::Leave && !exists(&path).await? {
+        if exists(&path).await? {
+            files::check_ours(&path).await?;
+        } else if missing == Missing::Leave {
             return Ok(None);
+        } else {
+            files::create(&path).await?;
         }
-        let options = SqliteOptions {
-            migrator: &MIGRATIONS,
-            readers: READERS,
-            on_connect: Some(fts::register),
-        };
-        let sqlite = Arc::new(Sqlite::open(&path, options).await?);
+        let sqlite = Arc::new(Sqlite::open(&path, options()).await?);
         if let Err(failure) = index::bring_up_to_date(&sqlite).await {
             sqlite.close().await;
             return Err(failure);
@@ -105,6 +113,28 @@ impl Teams {
         drop(open);
         self.close_unused(team).await;
         Ok(Some(sqlite))
+    }
+
+    /// Puts a file in the place of the team's, which is closed first and stands in `aside` afterwards; whether there was one.
+    /// Nobody opens either in the meantime.
+    pub(super) async fn replace(&self, team: &TeamId, with: &Path, aside: &Path) -> Result<bool, Failure> {
+        let slot = self.slot(team);
+        let mut open = slot.open.lock().await;
+        let path = self.path(team);
+        if open.is_none() && exists(&path).await? && files::check_ours(&path).await.is_ok() {
+            // Its log is written back when it is closed. A file that cannot be opened is set aside as it is.
+            *open = Sqlite::open(&path, options()).await.ok().map(Arc::new);
+        }
+        if let Some(sqlite) = open.take() {
+            sqlite.close().await;
+        }
+        let (with, aside) = (with.to_owned(), aside.to_owned());
+        files::blocking(move || files::swap(&path, &with, &aside)).await
+    }
+
+    /// A file beside the teams', for what is not yet one of them.
+    pub(super) fn beside(&self, team: &TeamId, what: &str) -> PathBuf {
+        self.folder.join(format!("{team}.db.{what}"))
     }
 
     /// Closes every file, waiting for what is in flight.
@@ -182,7 +212,7 @@ async fn exists(path: &Path) -> Result<bool, Failure> {
     tokio::fs::try_exists(path).await.map_err(unavailable)
 }
 
-fn unavailable(error: std::io::Error) -> Failure {
+pub(super) fn unavailable(error: std::io::Error) -> Failure {
     StoreError::Unavailable {
         source: Box::new(error),
     }

@@ -16,13 +16,19 @@ use steward_testkit::TempDir;
 
 use super::*;
 
+mod backups;
 mod damage;
 mod many;
 mod upgrade;
 
+async fn open_store(folder: &TempDir, max_open: usize) -> Result<SqliteSessionStore, Error> {
+    let backups = folder.path().join("backups");
+    SqliteSessionStore::open(folder.path().to_owned(), backups, max_open).await
+}
+
 async fn empty_store() -> (TempDir, Arc<dyn SessionStore>) {
     let folder = TempDir::new("recall-store");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     (folder, Arc::new(store))
 }
 
@@ -234,7 +240,7 @@ async fn few_files_are_open_and_each_once_however_many_ask() {
 #[tokio::test]
 async fn a_search_asks_the_index_once_and_looks_its_matches_up() {
     let folder = TempDir::new("recall-plan");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+    let store = open_store(&folder, 4).await.unwrap();
     let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
     let mut reader = sqlite.read().await.unwrap();
     let sorts = [Sort::Relevance, Sort::Newest, Sort::Oldest];

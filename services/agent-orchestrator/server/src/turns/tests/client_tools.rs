@@ -5,8 +5,10 @@ use std::time::Duration;
 use steward_base::ErrorKind;
 use steward_orchestrator_core::session::{Message, Said, SessionStore as _, TurnState};
 use steward_proto::agent::v1 as pb;
+use steward_runtime::reconcile::Reconciler as _;
 use steward_testkit::{ModelServer, Reply, ScriptedCall};
 
+use crate::background::ExpiredTurns;
 use crate::tests::rig::{Item, Options, World, answers, completed, key, required, run, says, session};
 
 fn shell_call(id: &str) -> ScriptedCall {
@@ -162,6 +164,31 @@ async fn a_turn_that_waited_a_day_is_closed_as_expired() {
     assert!(pending.actions.is_empty());
     let history = world.store.history(&key(&session));
     assert_eq!(results(&history), [("a", "Cancelled: nobody ran this call in time.")]);
+}
+
+/// `T-8`: nobody has to come for it. A turn that still has time, and one that went on, are left alone.
+#[tokio::test]
+async fn a_turn_that_nobody_comes_back_to_is_closed_by_itself() {
+    let replies = vec![Reply::calls([shell_call("a")]), Reply::calls([shell_call("b")])];
+    let world = waiting(replies).await;
+    let process = world.start().await;
+    let client = world.client(&process, "ann");
+    let session = session(&client).await;
+    run(&client, says(&session, "t1", "Run it")).await.unwrap();
+    let sweeper = ExpiredTurns {
+        turns: process.turns.clone(),
+    };
+    world.clock.advance(Duration::from_hours(23));
+    assert_eq!(sweeper.tick().await.unwrap().items, 0);
+    world.clock.advance(Duration::from_hours(1));
+    assert_eq!(sweeper.tick().await.unwrap().items, 1);
+    let closed = world.store.turn(&key(&session), "t1").await.unwrap().unwrap();
+    assert_eq!(closed.state, TurnState::Expired);
+    let history = world.store.history(&key(&session));
+    assert_eq!(results(&history), [("a", "Cancelled: nobody ran this call in time.")]);
+    assert_eq!(sweeper.tick().await.unwrap().items, 0);
+    let next = run(&client, says(&session, "t2", "Once more")).await.unwrap();
+    assert_eq!(required(&next).len(), 1, "the session goes on");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use crate::append_messages::{Append, Appended, OpenCallsChange};
 use crate::delete_session::Deletion;
 use crate::error::Error;
 use crate::fork_session::Fork;
+use crate::import_session::WholeSession;
 use crate::lease::LeaseRequest;
 use crate::mark_compacted::{Compaction, RebuiltPrompt};
 use crate::message::{Message, NewMessage, Replaced, Role, ToolCall};
@@ -554,4 +555,54 @@ pub async fn turns_that_waited_too_long_are_listed(world: &World) {
     assert_eq!(world.sessions.list_expired_turns(None, 10).await.unwrap().len(), 1);
     world.sessions.delete_session(deletion("s2", "")).await.unwrap();
     assert!(world.sessions.list_expired_turns(None, 10).await.unwrap().is_empty());
+}
+
+/// What is handed out and taken in again elsewhere is the same, and once is enough.
+pub async fn a_session_is_taken_in_as_it_was_and_once(world: &World) {
+    birds(world).await;
+    world
+        .sessions
+        .mark_compacted(summary(world, "s1", (2, 3), 5, "two ducks"))
+        .await
+        .unwrap();
+    let turn = vec![said("run it"), calling("I will"), returned("done"), answered("it ran")];
+    world.say("s1", turn).await;
+    world.say("s1", vec![said("hunter2")]).await;
+    world.sessions.rewind_session(cut(world, "s1", 10)).await.unwrap();
+    let (red, s1) = (team("red"), session("s1"));
+    let mut gone = WholeSession {
+        session: stored(world, "s1").await,
+        turns: world.sessions.turns(&red, &s1).await.unwrap(),
+        messages: listed(world, "s1", Visibility::All).await,
+    };
+    gone.session.lease = crate::lease::Lease::default();
+    assert!(
+        !world.sessions.import_session(gone.clone()).await.unwrap(),
+        "it is there"
+    );
+    world.sessions.delete_session(deletion("s1", "")).await.unwrap();
+    assert!(world.sessions.import_session(gone.clone()).await.unwrap());
+    let back = WholeSession {
+        session: stored(world, "s1").await,
+        turns: world.sessions.turns(&red, &s1).await.unwrap(),
+        messages: listed(world, "s1", Visibility::All).await,
+    };
+    assert_eq!(back, gone);
+    assert_eq!(world.found("garganey").await, ["s1"]);
+    assert!(world.found("hunter2").await.is_empty());
+    assert_eq!(context(world, "s1").await.len(), 8);
+    let report = world.sessions.check_integrity(&red, false).await.unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+    let mut bobs = gone.clone();
+    bobs.session.user = super::user("bob");
+    assert!(matches!(
+        world.sessions.import_session(bobs).await,
+        Err(Error::SessionExists { .. })
+    ));
+    let mut odd = gone;
+    odd.session.id = session("s7");
+    odd.messages.remove(2);
+    odd.messages[0].body.role = Role::Tool;
+    assert!(violated(world.sessions.import_session(odd).await, "messages[2].seq"));
+    assert!(world.sessions.get_session(&red, &session("s7")).await.is_err());
 }

@@ -13,7 +13,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// One character, two, a phrase; with and without operators; Hangul below the word.
+/// Case D-27: one character, two, a phrase; with and without operators; Hangul below the word.
 pub async fn dense_scripts_are_found_in_every_query_shape(world: &World) {
     let texts = [
         ("a1", "我在青岛"),
@@ -33,7 +33,7 @@ pub async fn dense_scripts_are_found_in_every_query_shape(world: &World) {
     assert_eq!(world.found("엔진").await, ["a5"]);
 }
 
-/// Found as written; and no text whatsoever is an error.
+/// Case D-28: found as written; and no text whatsoever is an error.
 pub async fn any_text_is_a_valid_query(world: &World) {
     let texts = [
         "red-letter",
@@ -78,7 +78,7 @@ pub async fn any_text_is_a_valid_query(world: &World) {
     }
 }
 
-/// `Q-4`, `Q-6`: a wall of newer and better hits does not hide a person's own talk.
+/// `Q-4`, `Q-6`, case D-29: a wall of newer and better hits does not hide a person's own talk.
 pub async fn peoples_own_talks_come_before_schedules(world: &World) {
     world.chat("own", &["we renamed harbour-api yesterday"]).await;
     for number in 0..320 {
@@ -109,7 +109,7 @@ pub async fn peoples_own_talks_come_before_schedules(world: &World) {
     assert!(world.found("secretive").await.is_empty());
 }
 
-/// `Q-5`: one hit per lineage, shown where it is, with the root's id.
+/// `Q-5`, case D-30: one hit per lineage, shown where it is, with the root's id.
 pub async fn a_lineage_is_found_once(world: &World) {
     world.chat("g1", &["the beginning"]).await;
     for (parent, child, text) in [
@@ -149,7 +149,7 @@ pub async fn a_lineage_is_found_once(world: &World) {
     );
 }
 
-/// `Q-5`: what the asker still sees is not found again; what compression took out of it is.
+/// `Q-5`, case D-30: what the asker still sees is not found again; what compression took out of it is.
 pub async fn the_current_context_is_left_out_and_compaction_opens_it(world: &World) {
     world.chat("here", &["osprey over the bay", "later words"]).await;
     let discover = || Discover {
@@ -195,7 +195,7 @@ pub async fn the_current_context_is_left_out_and_compaction_opens_it(world: &Wor
     assert_eq!(world.search.scroll(&inside, &scroll).await.unwrap().messages.len(), 1);
 }
 
-/// The current session's 500 hits do not use up the answer.
+/// Case D-68: the current session's 500 hits do not use up the answer.
 pub async fn filters_act_before_limits(world: &World) {
     for id in ["o1", "o2", "o3", "o4", "o5"] {
         world.chat(id, &["a llama"]).await;
@@ -221,7 +221,7 @@ pub async fn filters_act_before_limits(world: &World) {
     );
 }
 
-/// `Q-9`: not in hits, not around them, not in read or scroll.
+/// `Q-9`, case D-69: not in hits, not around them, not in read or scroll.
 pub async fn what_was_undone_is_invisible_everywhere(world: &World) {
     let texts = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
     world.chat("s1", &texts[..5]).await;
@@ -271,7 +271,7 @@ pub async fn what_was_undone_is_invisible_everywhere(world: &World) {
     );
 }
 
-/// Each message to its bound with its true length, the whole to its own.
+/// Case D-70: each message to its bound with its true length, the whole to its own.
 pub async fn every_answer_is_bounded(world: &World) {
     world.create("s1").await;
     let call = ToolCall {

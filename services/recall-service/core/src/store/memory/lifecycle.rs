@@ -10,13 +10,14 @@ use crate::append_messages::{ANSWER_RETENTION, Appended};
 use crate::delete_session::{self, Deletion};
 use crate::error::Error;
 use crate::fork_session::{self, Fork};
+use crate::import_session::WholeSession;
 use crate::mark_compacted::{self, Compaction};
 use crate::message::Message;
 use crate::rewind_session::{self, Rewind, is_restored};
 use crate::session::Session;
 use crate::sessions::not_found;
 use crate::store::MessageRange;
-use crate::turn::ExpiredTurn;
+use crate::turn::{ExpiredTurn, Turn};
 
 /// Refuses what comes late.
 pub(super) fn deleted(team: &TeamId, session: &SessionId) -> Error {
@@ -130,6 +131,41 @@ impl InMemorySessionStore {
         kept.messages.push(compacted.summary);
         kept.keep_answer(request, Some(compacted.appended.clone()), now);
         Ok(compacted.appended)
+    }
+
+    pub(super) fn import(&self, whole: WholeSession) -> Result<bool, Error> {
+        let WholeSession {
+            session,
+            turns,
+            messages,
+        } = whole;
+        let mut teams = self.teams();
+        let team = teams.entry(session.team.clone()).or_default();
+        if let Some(known) = team.sessions.get(&session.id) {
+            if known.session.user == session.user {
+                return Ok(false);
+            }
+            return Err(Error::SessionExists {
+                session: session.name(),
+            });
+        }
+        team.deleted.remove(&session.id);
+        let kept = Kept {
+            messages,
+            turns: turns.into_iter().map(|turn| (turn.id.clone(), turn)).collect(),
+            answers: HashMap::new(),
+            session: session.clone(),
+        };
+        team.sessions.insert(session.id, kept);
+        Ok(true)
+    }
+
+    pub(super) fn all_turns(&self, team: &TeamId, session: &SessionId) -> Vec<Turn> {
+        let teams = self.teams();
+        let kept = teams.get(team).and_then(|found| found.sessions.get(session));
+        let mut turns: Vec<Turn> = kept.into_iter().flat_map(|kept| kept.turns.values().cloned()).collect();
+        turns.sort_by(|one, two| (one.first_seq, &one.id).cmp(&(two.first_seq, &two.id)));
+        turns
     }
 
     pub(super) fn expired(&self, team: Option<&TeamId>, now: Timestamp, limit: u32) -> Vec<ExpiredTurn> {

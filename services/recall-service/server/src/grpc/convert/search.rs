@@ -14,6 +14,7 @@ pub(in crate::grpc) fn answer_to_pb(answer: Answer) -> pb::SearchResponse {
         expression: answer.expression,
         truncated: answer.truncated,
         next_seq: answer.next_seq,
+        incomplete: String::new(),
     }
 }
 

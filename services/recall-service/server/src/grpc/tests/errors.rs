@@ -34,6 +34,13 @@ fn every_error() -> Vec<Error> {
             current: "2".to_owned(),
         },
         Error::InContext { session: session() },
+        Error::BackupNotFound {
+            backup: "teams/red/backups/b1".to_owned(),
+        },
+        Error::BackupUnusable {
+            backup: "teams/red/backups/b1".to_owned(),
+            problem: "torn".to_owned(),
+        },
         Error::MessageTooLarge { limit: 1, actual: 2 },
         Error::StoreUnavailable { source: "busy".into() },
         Error::StoreFull,
@@ -62,6 +69,8 @@ fn the_contract_of_errors_does_not_change_unnoticed() {
     Aborted SEQUENCE_MISMATCH ["expected", "current"]
     Aborted ETAG_MISMATCH ["expected", "current"]
     FailedPrecondition IN_CONTEXT ["session"]
+    NotFound BACKUP_NOT_FOUND ["backup"]
+    FailedPrecondition BACKUP_UNUSABLE ["backup", "problem"]
     ResourceExhausted MESSAGE_TOO_LARGE ["limit", "actual"]
     Unavailable DEPENDENCY_UNAVAILABLE ["dependency"]
     ResourceExhausted STORAGE_FULL []

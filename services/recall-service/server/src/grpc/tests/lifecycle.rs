@@ -87,7 +87,11 @@ async fn a_deleted_session_stays_deleted_over_a_restart() {
         .await;
     let late = late.unwrap_err();
     assert_eq!((late.kind, late.reason), (ErrorKind::NotFound, "SESSION_DELETED"));
-    assert!(late.metadata.iter().any(|(key, value)| *key == "session" && value == S1));
+    assert!(
+        late.metadata
+            .iter()
+            .any(|(key, value)| *key == "session" && value == S1)
+    );
     assert_eq!(
         rig.store().get_session(get(S1)).await.unwrap_err().reason,
         "SESSION_NOT_FOUND"

@@ -173,6 +173,25 @@ async fn walk(who: &str, wire: Wire) -> Vec<(&'static str, String)> {
     };
     let append = append(S1, 99, 1, vec![said("x")]);
     let (delete, rewind, fork, compact) = lifecycle(who);
+    let ann = || "teams/red/users/ann".to_owned();
+    let export = pb::ExportSessionsRequest {
+        parent: ann(),
+        sessions: Vec::new(),
+    };
+    let import = pb::ImportSessionsRequest {
+        parent: ann(),
+        ..Default::default()
+    };
+    let backup = pb::BackupTeamRequest {
+        parent: "teams/red".to_owned(),
+    };
+    let backups = pb::ListBackupsRequest {
+        parent: "teams/red".to_owned(),
+        ..Default::default()
+    };
+    let restore = pb::RestoreTeamRequest {
+        name: "teams/red/backups/none".to_owned(),
+    };
     vec![
         ("Search", outcome(search.search(search_as(who, read)).await)),
         ("Search for zoe", outcome(search.search(other_parent).await)),
@@ -211,6 +230,14 @@ async fn walk(who: &str, wire: Wire) -> Vec<(&'static str, String)> {
             outcome(store.list_team_activity(pb::ListTeamActivityRequest::default()).await),
         ),
         ("CheckIntegrity", outcome(store.check_integrity(check).await)),
+        ("ExportSessions", outcome(search.export_sessions(export).await)),
+        (
+            "ImportSessions",
+            outcome(search.import_sessions(futures::stream::iter([import])).await),
+        ),
+        ("BackupTeam", outcome(store.backup_team(backup).await)),
+        ("ListBackups", outcome(store.list_backups(backups).await)),
+        ("RestoreTeam", outcome(store.restore_team(restore).await)),
     ]
 }
 
@@ -247,17 +274,18 @@ async fn every_rpc_answers_every_credential_as_the_table_says() {
         }
     }
     insta::assert_snapshot!(table, @r"
-    nobody: CREDENTIAL_MISSING: Search Search for zoe GetSession UpdateSession DeleteSession RewindSession ForkSession MarkCompacted ListExpiredTurns ListMessages GetTurn ListSessions CreateSession AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity
+    nobody: CREDENTIAL_MISSING: Search Search for zoe GetSession UpdateSession DeleteSession RewindSession ForkSession MarkCompacted ListExpiredTurns ListMessages GetTurn ListSessions CreateSession AcquireTurnLease RenewTurnLease ReleaseTurnLease AppendMessages ListDueReviews AcknowledgeDueReviews ListTeamActivity CheckIntegrity ExportSessions ImportSessions BackupTeam ListBackups RestoreTeam
     viewer: ok: Search
     viewer: INVALID_REQUEST(parent): Search for zoe
-    member: ok: Search
+    member: ok: Search ExportSessions ImportSessions
     member: INVALID_REQUEST(parent): Search for zoe
-    admin: ok: Search CheckIntegrity
+    admin: ok: Search CheckIntegrity ExportSessions ImportSessions BackupTeam ListBackups
     admin: INVALID_REQUEST(parent): Search for zoe
+    admin: BACKUP_NOT_FOUND: RestoreTeam
     other user: SESSION_NOT_FOUND: Search
-    other user: INVALID_REQUEST(parent): Search for zoe
+    other user: INVALID_REQUEST(parent): Search for zoe ExportSessions ImportSessions
     other team: SESSION_NOT_FOUND: Search
-    other team: INVALID_REQUEST(parent): Search for zoe
+    other team: INVALID_REQUEST(parent): Search for zoe ExportSessions ImportSessions
     turn here: IN_CONTEXT: Search
     turn here: INVALID_REQUEST(parent): Search for zoe
     turn here: ok: GetSession ListMessages

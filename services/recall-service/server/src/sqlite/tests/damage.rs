@@ -7,7 +7,7 @@ use super::*;
 
 /// A store in which team `red` has three messages, one of them rewound.
 async fn filled(folder: &TempDir) -> Arc<SqliteSessionStore> {
-    let store = Arc::new(SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap());
+    let store = Arc::new(open_store(&folder, 4).await.unwrap());
     let shared: Arc<dyn SessionStore> = store.clone();
     rows_and_index_agree(&World::new(shared)).await;
     store
@@ -29,7 +29,7 @@ async fn run(store: &SqliteSessionStore, statements: &'static [&'static str]) {
 #[tokio::test]
 async fn a_damaged_index_is_noticed_and_rebuilt_from_the_rows() {
     let folder = TempDir::new("recall-damage");
-    let store = Arc::new(SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap());
+    let store = Arc::new(open_store(&folder, 4).await.unwrap());
     let shared: Arc<dyn SessionStore> = store.clone();
     steward_recall_core::store::contract::searches::rows_and_index_agree(
         &steward_recall_core::store::contract::World::new(shared),
@@ -55,7 +55,7 @@ async fn a_damaged_index_is_noticed_and_rebuilt_from_the_rows() {
 #[tokio::test]
 async fn an_index_of_another_tokenizer_is_rebuilt_when_the_file_is_opened() {
     let folder = TempDir::new("recall-version");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+    let store = open_store(&folder, 4).await.unwrap();
     let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
     let older = sqlite.write(|connection| {
         Box::pin(async move {
@@ -112,7 +112,7 @@ async fn a_damaged_index_is_mended_when_its_file_is_opened() {
         run(&store, statements).await;
         store.close().await;
         drop(store);
-        let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+        let store = open_store(&folder, 4).await.unwrap();
         if what != "leaves" {
             assert_eq!(found(&store, "沙鸭").await.unwrap().len(), 1, "{what}");
         }
@@ -155,7 +155,7 @@ async fn a_damaged_file_keeps_its_own_team_from_working_and_no_other() {
     store.close().await;
     drop(store);
     std::fs::write(folder.path().join("blue.db"), [b'x'; 8192]).unwrap();
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 4).await.unwrap();
+    let store = open_store(&folder, 4).await.unwrap();
     assert_eq!(found(&store, "沙鸭").await.unwrap().len(), 1);
     let broken = store.session(&team("blue"), &SessionId::parse("s1").unwrap()).await;
     assert!(matches!(broken, Err(Error::Damaged { .. })));
@@ -168,4 +168,90 @@ async fn a_damaged_file_keeps_its_own_team_from_working_and_no_other() {
 
 async fn found(store: &SqliteSessionStore, words: &str) -> Result<Vec<Hit>, Error> {
     store.hits(&hits_for("red", words)).await
+}
+
+/// What stands where messages were is an error and not an empty conversation, and it stays what it is.
+#[tokio::test]
+async fn an_empty_or_foreign_file_is_refused_and_not_replaced() {
+    let folder = TempDir::new("recall-foreign");
+    let foreign = folder.path().join("foreign.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&foreign)
+        .create_if_missing(true);
+    let mut other = sqlx::sqlite::SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::query("CREATE TABLE birds (name TEXT)")
+        .execute(&mut other)
+        .await
+        .unwrap();
+    other.close().await.unwrap();
+    std::fs::write(folder.path().join("empty.db"), b"").unwrap();
+    std::fs::write(folder.path().join("text.db"), b"once upon a time").unwrap();
+    let files = ["empty", "text", "foreign"];
+    let before = files.map(|of| std::fs::read(folder.path().join(format!("{of}.db"))).unwrap());
+    let store = open_store(&folder, 4).await.unwrap();
+    for of in files {
+        let read = store.session(&team(of), &session("s1")).await;
+        assert!(matches!(read, Err(Error::Damaged { .. })), "{of}");
+        let written = store.teams.get(&team(of), Missing::Create).await;
+        assert!(matches!(written, Err(Failure(Error::Damaged { .. }))), "{of}");
+    }
+    store.close().await;
+    let after = files.map(|of| std::fs::read(folder.path().join(format!("{of}.db"))).unwrap());
+    assert!(before == after, "a refused file is not touched");
+    create(&open_store(&folder, 4).await.unwrap(), "red", "s1").await;
+}
+
+/// A crash may tear the log. What was written back is there, rows and index agree, and the service goes on.
+#[tokio::test]
+async fn a_torn_log_leaves_rows_and_index_that_agree() {
+    for keep in [0, 32, 1_000, 5_000] {
+        let folder = TempDir::new("recall-torn");
+        let store = filled(&folder).await;
+        let sqlite = store.team(&team("red")).await.unwrap().unwrap();
+        sqlite.checkpoint().await.unwrap();
+        create(&store, "red", "s8").await;
+        let fence = lease(&store, "red", "s8").await;
+        store
+            .append(append("red", "s8", fence, 0, "a goosander"), at(1))
+            .await
+            .unwrap();
+        // As a killed process leaves them: the file and what is left of its log.
+        let copy = TempDir::new("recall-torn-copy");
+        for end in ["db", "db-wal"] {
+            let bytes = std::fs::read(folder.path().join(format!("red.{end}"))).unwrap();
+            let left = if end == "db" {
+                bytes.len()
+            } else {
+                keep.min(bytes.len())
+            };
+            std::fs::write(copy.path().join(format!("red.{end}")), &bytes[..left]).unwrap();
+        }
+        let store = open_store(&copy, 4).await.unwrap();
+        let report = store.check_integrity(&team("red"), false).await.unwrap();
+        assert_eq!(report.problems, Vec::<String>::new(), "{keep} bytes of the log");
+        assert!(report.messages >= 3);
+        assert_eq!(found(&store, "沙鸭").await.unwrap().len(), 1);
+    }
+}
+
+/// As long as the index is known to be damaged, searches say that they may miss something; mended, they no longer do.
+#[tokio::test]
+async fn a_damage_that_was_found_is_told_until_it_is_mended() {
+    let folder = TempDir::new("recall-told");
+    let store = filled(&folder).await;
+    assert_eq!(store.index_trouble(&team("red")), None);
+    // Searches do not meet this one: they only find less.
+    run(&store, DAMAGES[4].1).await;
+    assert!(
+        !store
+            .check_integrity(&team("red"), false)
+            .await
+            .unwrap()
+            .problems
+            .is_empty()
+    );
+    assert!(store.index_trouble(&team("red")).unwrap().contains("damaged"));
+    assert_eq!(store.index_trouble(&team("blue")), None);
+    store.check_integrity(&team("red"), true).await.unwrap();
+    assert_eq!(store.index_trouble(&team("red")), None);
 }

@@ -9,7 +9,7 @@ use super::*;
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_appends_at_the_same_place_one_is_kept() {
     let folder = TempDir::new("recall-race");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     create(&store, "red", "s1").await;
     let fence = lease(&store, "red", "s1").await;
     for seq in 0..5 {
@@ -43,7 +43,7 @@ async fn everything_at_once_on_few_open_files_agrees_in_the_end() {
     const TEAMS: [&str; 5] = ["ant", "bee", "cat", "dog", "eel"];
     const MESSAGES: u64 = 12;
     let folder = TempDir::new("recall-storm");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     join_all(TEAMS.map(|of| create(&store, of, "s1"))).await;
     let write = async |of: &'static str| {
         let fence = lease(&store, of, "s1").await;
@@ -65,7 +65,7 @@ async fn everything_at_once_on_few_open_files_agrees_in_the_end() {
     assert!(store.teams.open_count() <= 2 + TEAMS.len());
     store.close().await;
     drop(store);
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     for of in TEAMS {
         let report = store.check_integrity(&team(of), false).await.unwrap();
         assert_eq!((report.problems, report.messages), (Vec::new(), MESSAGES));
@@ -79,7 +79,7 @@ async fn open_files_are_bounded_however_many_teams_there_are() {
     const TEAMS: usize = 60;
     let descriptors = || std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let folder = TempDir::new("recall-many");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 3).await.unwrap();
+    let store = open_store(&folder, 3).await.unwrap();
     let before = descriptors();
     for number in 0..TEAMS {
         let of = format!("team{number}");
@@ -99,7 +99,7 @@ async fn open_files_are_bounded_however_many_teams_there_are() {
     );
     store.close().await;
     drop(store);
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 3).await.unwrap();
+    let store = open_store(&folder, 3).await.unwrap();
     assert!(store.teams.open_count() <= 3);
     for number in 0..TEAMS {
         let found = store
@@ -114,19 +114,19 @@ async fn open_files_are_bounded_however_many_teams_there_are() {
 #[tokio::test]
 async fn a_team_that_is_open_elsewhere_is_not_opened_twice() {
     let folder = TempDir::new("recall-twice");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     create(&store, "red", "s1").await;
-    let second = SqliteSessionStore::open(folder.path().to_owned(), 2).await;
+    let second = open_store(&folder, 2).await;
     assert!(matches!(second, Err(Error::StoreUnavailable { .. })));
     store.close().await;
-    assert!(SqliteSessionStore::open(folder.path().to_owned(), 2).await.is_ok());
+    assert!(open_store(&folder, 2).await.is_ok());
 }
 
 /// `T-9`: they go a few at a time, with the writes that come later.
 #[tokio::test]
 async fn old_answers_are_removed_in_small_steps() {
     let folder = TempDir::new("recall-answers");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     create(&store, "red", "s1").await;
     let fence = lease(&store, "red", "s1").await;
     for seq in 0..40 {
@@ -151,7 +151,7 @@ async fn old_answers_are_removed_in_small_steps() {
 #[tokio::test]
 async fn a_phrase_of_a_thousand_characters_is_answered() {
     let folder = TempDir::new("recall-long");
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     create(&store, "red", "s1").await;
     let fence = lease(&store, "red", "s1").await;
     let text: String = (0..1_000_u32)
@@ -168,4 +168,25 @@ async fn a_phrase_of_a_thousand_characters_is_answered() {
     for operator in [" NOT ", " OR ", " AND "] {
         assert!(store.hits(&hits_for("red", &steps.join(operator))).await.is_ok());
     }
+}
+
+/// 300 teams on 16 open files: each is served, and the bound holds after each call.
+#[tokio::test]
+async fn hundreds_of_teams_share_a_few_open_files() {
+    let folder = TempDir::new("recall-hundreds");
+    let store = open_store(&folder, 16).await.unwrap();
+    let teams: Vec<String> = (0..300).map(|number| format!("team{number}")).collect();
+    for of in &teams {
+        create(&store, of, "s1").await;
+        assert!(store.teams.open_count() <= 16);
+    }
+    // Those that were closed long ago open again, whoever was used last stays open.
+    for of in teams.iter().step_by(37) {
+        let fence = lease(&store, of, "s1").await;
+        let text = format!("garganey of {of}");
+        store.append(append(of, "s1", fence, 0, &text), at(1)).await.unwrap();
+        assert_eq!(store.hits(&hits_for(of, "garganey")).await.unwrap().len(), 1);
+        assert!(store.teams.open_count() <= 16);
+    }
+    assert!(store.hits(&hits_for("team1", "garganey")).await.unwrap().is_empty());
 }

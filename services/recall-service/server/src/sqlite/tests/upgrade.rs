@@ -61,7 +61,7 @@ async fn write_old_file(folder: &TempDir) {
 async fn a_file_of_an_earlier_version_keeps_everything() {
     let folder = TempDir::new("recall-upgrade");
     write_old_file(&folder).await;
-    let store = SqliteSessionStore::open(folder.path().to_owned(), 2).await.unwrap();
+    let store = open_store(&folder, 2).await.unwrap();
     let report = store.check_integrity(&team("red"), false).await.unwrap();
     assert_eq!((report.problems, report.messages), (Vec::new(), 4));
 
