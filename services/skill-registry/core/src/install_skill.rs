@@ -4,6 +4,8 @@
 //! skill that was changed here since the last install keeps those changes: both are merged over the files that were
 //! installed last, and where they meet nothing is changed at all unless the caller gives our side up.
 
+mod from_hub;
+
 use serde::{Deserialize, Serialize};
 use steward_base::names::{SkillId, TeamId, parse_team};
 use steward_base::{FieldViolations, Origin};
@@ -19,6 +21,8 @@ use crate::path::SkillPath;
 use crate::record::{Files, Revision, SkillRecord, manifest, tree_hash};
 use crate::skills::{Skills, TRIES, commit_error, parse_new_name, read_answer, too_busy};
 use crate::store::{Change, CommitError, RequestKey};
+
+pub use from_hub::{Beside, HubSkill, LocalChanges, Taken};
 
 /// Longest line on where files come from, in characters.
 const MAX_SOURCE_CHARS: usize = 500;

@@ -10,6 +10,8 @@ use steward_runtime::Problem;
 use steward_skill_core::Settings;
 use steward_skill_core::name::Category;
 
+pub use crate::hub::config::{HubConfig, TeamTrust};
+
 /// Settings of skill-registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -43,6 +45,8 @@ pub struct Config {
     pub secret_keys: PathBuf,
     /// Most connections that read at the same time.
     pub readers: u32,
+    /// Skills from outside.
+    pub hub: HubConfig,
 }
 
 /// A folder outside.
@@ -73,6 +77,7 @@ impl Default for Config {
             external_seconds: 30,
             secret_keys: PathBuf::new(),
             readers: 4,
+            hub: HubConfig::default(),
         }
     }
 }
@@ -125,6 +130,7 @@ impl Config {
         if !(1..=64).contains(&self.readers) {
             problems.push(Problem::new("readers", "must be 1 to 64"));
         }
+        problems.extend(self.hub.validate());
         problems
     }
 

@@ -1,5 +1,5 @@
 //! `steward.skill.v1.SkillService`, one file per RPC, which decodes, calls the core and encodes; beside it the other
-//! services of the package, each in a module of its own.
+//! services of the package, and the hub's, each in a module of its own.
 
 mod archive_skill;
 mod blame_file;
@@ -13,6 +13,7 @@ mod exchange;
 mod get_index;
 mod get_skill;
 mod hide_skill;
+mod hub;
 mod library;
 mod list_revisions;
 mod list_skills;
@@ -37,6 +38,7 @@ use tonic::{Request, Response, Status};
 pub(crate) use bundle::BundleHandlers;
 pub(crate) use command::CommandHandlers;
 pub(crate) use exchange::ExchangeHandlers;
+pub(crate) use hub::HubHandlers;
 pub(crate) use library::LibraryHandlers;
 pub(crate) use proposal::ProposalHandlers;
 pub(crate) use secret::SecretHandlers;

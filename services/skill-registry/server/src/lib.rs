@@ -7,12 +7,14 @@
 mod config;
 mod external;
 mod grpc;
+mod hub;
 mod keyring;
 mod sqlite;
 
 use std::sync::Arc;
 
 use steward_grpc::{Auth, Built};
+use steward_proto::hub::v1::hub_service_server::HubServiceServer;
 use steward_proto::skill::v1::bundle_service_server::BundleServiceServer;
 use steward_proto::skill::v1::command_service_server::CommandServiceServer;
 use steward_proto::skill::v1::exchange_service_server::ExchangeServiceServer;
@@ -26,7 +28,7 @@ use steward_runtime::{Boot, StartError};
 use steward_skill_core::{Library, Skills};
 use steward_skill_scanner::Scanner;
 
-pub use config::Config;
+pub use config::{Config, External, HubConfig, TeamTrust};
 
 use keyring::Keyring;
 
@@ -64,6 +66,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         closing.close().await;
         Ok(())
     });
+    let tables = store.clone();
     let store = Arc::new(store);
     let library = Library::new(Arc::<sqlite::SqliteSkillStore>::clone(&store), Arc::clone(&boot.clock))
         .with_prune_builtins(config.prune_builtins);
@@ -73,6 +76,8 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let scanner = Scanner::new().map_err(|error| StartError::new("compile the scanner's rules", error))?;
     let skills = skills.with_scanner(scanner).with_external(Arc::new(external.clone()));
     let skills = Arc::new(skills);
+    let hub = hub::build(&config, tables, Arc::clone(&skills), boot)?;
+    let outside = grpc::HubHandlers::new(hub.hubs, Arc::clone(&boot.clock));
     let exchange = grpc::ExchangeHandlers::new(Arc::clone(&skills));
     let commands = grpc::CommandHandlers::new(Arc::clone(&skills));
     let bundles = grpc::BundleHandlers::new(Arc::clone(&skills));
@@ -86,7 +91,10 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .service(message_limits!(CommandServiceServer::new(commands)))
         .service(message_limits!(BundleServiceServer::new(bundles)))
         .service(message_limits!(ProposalServiceServer::new(proposals)))
-        .service(message_limits!(SecretServiceServer::new(secrets)));
+        .service(message_limits!(SecretServiceServer::new(secrets)))
+        .service(message_limits!(HubServiceServer::new(outside)));
+    let rescan = Runner::new(hub.rescan, hub::Rescan::every(), Nudge::new(), Arc::clone(&boot.clock));
+    builder = builder.background("skills/hub-rescan", Policy::ESSENTIAL, |tasks| rescan.run(tasks.stopping()));
     if external.is_needed() {
         let (name, every) = (external.name(), Every::new(config.external_interval()));
         let runner = Runner::new(external, every, Nudge::new(), Arc::clone(&boot.clock));

@@ -3,6 +3,7 @@
 //! SQL stands beside the function that runs it: [`read`] for what is asked, [`write`] for the one transaction per
 //! change, [`rows`] between columns and records. Rules are not here; the core decides before a change is handed over.
 
+mod hub;
 mod library;
 mod read;
 mod rows;
@@ -27,6 +28,8 @@ use steward_skill_core::store::{Change, CommitError, FirstAnswer, Purge, Reader,
 use steward_store::{Sqlite, SqliteOptions, StoreError};
 
 use crate::keyring::Keyring;
+
+pub(crate) use hub::{Happened, HubFailure, Removed, Settled, Stored};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 

@@ -432,6 +432,19 @@ pub(super) async fn record_view(connection: &mut SqliteConnection, view: View) -
     Ok(())
 }
 
+/// Lets go of blobs that neither a revision nor an item in quarantine has.
+pub(super) async fn drop_orphans(connection: &mut SqliteConnection, team: &str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM blobs WHERE team = ? \
+         AND NOT EXISTS (SELECT 1 FROM revision_files f WHERE f.team = blobs.team AND f.sha256 = blobs.sha256) \
+         AND NOT EXISTS (SELECT 1 FROM hub_item_files f WHERE f.team = blobs.team AND f.sha256 = blobs.sha256)",
+    )
+    .bind(team)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 pub(super) async fn purge(connection: &mut SqliteConnection, purge: Purge) -> Result<u64, Failure> {
     let record = &purge.record;
     check_version(connection, record, Some(record.version)).await?;
@@ -446,13 +459,7 @@ pub(super) async fn purge(connection: &mut SqliteConnection, purge: Purge) -> Re
         .bind(&record.uid)
         .execute(&mut *connection)
         .await?;
-    sqlx::query(
-        "DELETE FROM blobs WHERE team = ? AND NOT EXISTS \
-         (SELECT 1 FROM revision_files f WHERE f.team = blobs.team AND f.sha256 = blobs.sha256)",
-    )
-    .bind(record.team.as_str())
-    .execute(&mut *connection)
-    .await?;
+    drop_orphans(connection, record.team.as_str()).await?;
     sqlx::query("INSERT INTO purges (team, uid, skill, revisions, actor, at) VALUES (?, ?, ?, ?, ?, ?)")
         .bind(record.team.as_str())
         .bind(&record.uid)
