@@ -30,7 +30,7 @@ macro_rules! packages {
     };
 }
 
-packages!(access, agent, common, learning, recall, skill);
+packages!(access, agent, common, hub, learning, recall, skill);
 
 /// Packages `steward.memory.v1` and `steward.memory.provider.v1`.
 pub mod memory {

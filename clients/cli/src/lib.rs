@@ -31,6 +31,9 @@ pub enum Verb {
     /// Written know-how: list, read, change, restore.
     #[command(subcommand)]
     Skills(verbs::skills::Verb),
+    /// Skills from outside: search, look at, approve, install, update.
+    #[command(subcommand)]
+    Hub(verbs::hub::Verb),
     /// Values for variables that skills need, kept encrypted for the team.
     #[command(subcommand)]
     Secrets(verbs::secrets::Verb),
@@ -82,6 +85,7 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
             Verb::Memory(verb) => verbs::memory::run(verb, &session, &mut output).await,
             Verb::Skills(verb) => verbs::skills::run(verb, &session, &mut output).await,
             Verb::Secrets(verb) => verbs::secrets::run(verb, &session, &mut output).await,
+            Verb::Hub(verb) => verbs::hub::run(verb, &session, &mut output).await,
             Verb::Recall(verb) => verbs::recall::run(verb, &session, &mut output).await,
             Verb::Reviews(verb) => verbs::reviews::run(verb, &session, &mut output).await,
             Verb::Curator(verb) => verbs::curator::run(verb, &session, &mut output).await,

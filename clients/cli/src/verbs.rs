@@ -4,6 +4,7 @@ pub mod access;
 pub mod audit;
 pub mod curator;
 pub mod health;
+pub mod hub;
 pub mod memory;
 pub mod models;
 pub mod recall;

@@ -6,7 +6,7 @@ mod upload;
 
 use std::time::Duration;
 
-use steward_proto::{access, agent, learning, memory, recall, skill};
+use steward_proto::{access, agent, hub, learning, memory, recall, skill};
 
 use crate::credentials::Credentials;
 use crate::error::ClientError;
@@ -148,6 +148,30 @@ facade! {
         rewind_session(RewindSessionRequest) -> RewindSessionResponse;
         fork_session(ForkSessionRequest) -> ForkSessionResponse;
         list_session_messages(ListSessionMessagesRequest) -> ListSessionMessagesResponse;
+    }
+}
+
+facade! {
+    /// `steward.hub.v1.HubService`: skills from outside.
+    HubClient = hub::hub_service_client::HubServiceClient {
+        search_hub(SearchHubRequest) -> SearchHubResponse;
+        get_hub_item(GetHubItemRequest) -> GetHubItemResponse;
+        list_hub_items(ListHubItemsRequest) -> ListHubItemsResponse;
+        release_hub_item(ReleaseHubItemRequest) -> ReleaseHubItemResponse;
+        reject_hub_item(RejectHubItemRequest) -> RejectHubItemResponse;
+        accept_hub_finding(AcceptHubFindingRequest) -> AcceptHubFindingResponse;
+        export_hub_findings(ExportHubFindingsRequest) -> ExportHubFindingsResponse;
+        install_hub_item(InstallHubItemRequest) -> InstallHubItemResponse;
+        get_hub_skill(GetHubSkillRequest) -> GetHubSkillResponse;
+        list_hub_skills(ListHubSkillsRequest) -> ListHubSkillsResponse;
+        verify_hub_skill(VerifyHubSkillRequest) -> VerifyHubSkillResponse;
+        uninstall_hub_skill(UninstallHubSkillRequest) -> UninstallHubSkillResponse;
+        plan_hub_update(PlanHubUpdateRequest) -> PlanHubUpdateResponse;
+        list_hub_audit_entries(ListHubAuditEntriesRequest) -> ListHubAuditEntriesResponse;
+        check_hub_audit_entry(CheckHubAuditEntryRequest) -> CheckHubAuditEntryResponse;
+        => fetch_hub_item(FetchHubItemRequest) -> FetchHubItemResponse;
+        => fetch_hub_update(FetchHubUpdateRequest) -> FetchHubUpdateResponse;
+        => rescan_hub_skills(RescanHubSkillsRequest) -> RescanHubSkillsResponse;
     }
 }
 
@@ -367,6 +391,8 @@ pub struct Client {
     pub skill_proposals: SkillProposalClient,
     /// A team's library as a whole.
     pub library: LibraryClient,
+    /// Skills from outside.
+    pub hub: HubClient,
 }
 
 impl Client {
@@ -395,6 +421,8 @@ impl Client {
             bundles: BundleClient::new(wire("skill")),
             skill_proposals: SkillProposalClient::new(wire("skill")),
             library: LibraryClient::new(wire("skill")),
+            // skill-registry serves the hub too.
+            hub: HubClient::new(wire("skill")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use steward_client::ClientError;
-use steward_proto::{access, agent, learning, memory, recall, skill};
+use steward_proto::{access, agent, hub, learning, memory, recall, skill};
 
 /// The most items that one request asks for; servers coerce it down to their own limit.
 const PAGE: usize = 200;
@@ -53,6 +53,9 @@ pages! {
     access::ListUsersResponse { users };
     agent::ListSessionMessagesResponse { messages };
     agent::ListSessionsResponse { sessions };
+    hub::ListHubAuditEntriesResponse { entries };
+    hub::ListHubItemsResponse { items };
+    hub::ListHubSkillsResponse { skills };
     learning::ListCurationRunsResponse { runs };
     learning::ListReviewsResponse { reviews };
     memory::ListEntriesResponse { entries };
