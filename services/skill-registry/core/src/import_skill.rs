@@ -28,6 +28,10 @@ pub struct Checked {
 
 /// A request to take files in.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of the caller and independent of the others"
+)]
 pub struct ImportRequest {
     /// The files.
     pub files: Files,

@@ -255,10 +255,11 @@ fn check_mode(path: &Path) -> Result<(), KeyError> {
         path: path.to_owned(),
         source,
     })?;
-    if metadata.permissions().mode() & 0o007 == 0 {
-        Ok(())
-    } else {
+    let is_open = metadata.permissions().mode() & 0o007 != 0;
+    if is_open {
         Err(KeyError::Open { path: path.to_owned() })
+    } else {
+        Ok(())
     }
 }
 

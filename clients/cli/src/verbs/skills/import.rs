@@ -20,6 +20,7 @@ use crate::output::{Output, Tone, counted, json_of, printable};
 
 /// Arguments of `steward skills import`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Arguments {
     /// Folder with skills, or the folder of one skill.
     folder: PathBuf,

@@ -78,7 +78,7 @@ async fn a_secret_is_set_listed_delivered_and_deleted_and_stands_on_no_disk() {
     );
     let list = pb::ListSecretsRequest { parent: ANN.to_owned() };
     let listed = member.list_secrets(list.clone()).await.unwrap().secrets;
-    assert_eq!(listed, [kept.clone()]);
+    assert_eq!(listed, std::slice::from_ref(&kept));
     assert!(listed[0].readable);
 
     let delivered = member.deliver_secrets(deliver("call")).await.unwrap();
