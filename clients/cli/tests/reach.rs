@@ -70,6 +70,7 @@ const VERBS: &[(&str, &str)] = &[
     ("memory.v1.MemoryService/RevertEntry", "memory revert"),
     ("memory.v1.MemoryService/GetSnapshot", "memory snapshot"),
     ("memory.v1.MemoryService/ListProposals", "memory inbox list"),
+    ("memory.v1.MemoryService/GetProposal", "memory inbox show"),
     ("memory.v1.MemoryService/ApproveProposal", "memory inbox approve"),
     ("memory.v1.MemoryService/RejectProposal", "memory inbox reject"),
     ("memory.v1.MemoryService/GetInbox", "memory inbox watch"),

@@ -273,6 +273,7 @@ facade! {
         revert_entry(RevertEntryRequest) -> RevertEntryResponse;
         get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;
         list_proposals(ListProposalsRequest) -> ListProposalsResponse;
+        get_proposal(GetProposalRequest) -> GetProposalResponse;
         approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
         reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
         get_inbox(GetInboxRequest) -> GetInboxResponse;

@@ -89,6 +89,7 @@ pub static METHODS: &[Method] = &[
     Method { path: "/steward.memory.v1.MemoryService/RevertEntry", idempotency: Idempotency::Idempotent, min_role: 2, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.memory.v1.MemoryService/GetSnapshot", idempotency: Idempotency::NoSideEffects, min_role: 1, capability: "memory_snapshot", service: false, public: false, server_streaming: false },
     Method { path: "/steward.memory.v1.MemoryService/ListProposals", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "memory", service: false, public: false, server_streaming: false },
+    Method { path: "/steward.memory.v1.MemoryService/GetProposal", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "memory", service: false, public: false, server_streaming: false },
     Method { path: "/steward.memory.v1.MemoryService/ApproveProposal", idempotency: Idempotency::Idempotent, min_role: 2, capability: "memory", service: false, public: false, server_streaming: false },
     Method { path: "/steward.memory.v1.MemoryService/RejectProposal", idempotency: Idempotency::Idempotent, min_role: 2, capability: "memory", service: false, public: false, server_streaming: false },
     Method { path: "/steward.memory.v1.MemoryService/GetInbox", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "", service: false, public: false, server_streaming: false },

@@ -132,6 +132,8 @@ fn literal(value: &Value) -> Option<String> {
             let items: Option<Vec<_>> = items.iter().map(literal).collect();
             items.map(|items| format!("[{}]", items.join(", ")))
         }
+        // A table without keys is written as one of its own, or not at all.
+        Value::Object(fields) if fields.is_empty() => None,
         Value::Object(fields) => {
             let fields = fields
                 .iter()

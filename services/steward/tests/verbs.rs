@@ -262,7 +262,8 @@ async fn inbox(walk: &mut Walk) {
         .await;
     walk.refused("PROPOSAL_NOT_FOUND", &["memory", "inbox", "reject", nothing, "no"])
         .await;
-    walk.refused("CLIENT", &["memory", "inbox", "show", nothing]).await;
+    walk.refused("PROPOSAL_NOT_FOUND", &["memory", "inbox", "show", nothing])
+        .await;
 }
 
 async fn held(walk: &mut Walk) {

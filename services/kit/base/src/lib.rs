@@ -14,10 +14,12 @@ pub mod hash;
 pub mod ids;
 pub mod names;
 pub mod page;
+pub mod per_team;
 pub mod span;
 
 pub use caller::{Caller, Capability, Identity, JobRef, Origin, Role};
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use fault::{ErrorKind, Fault, FieldViolation, FieldViolations, ResourceRef, error_chain};
 pub use ids::{IdGen, RandomIds};
+pub use per_team::PerTeam;
 pub use span::{Integrity, Span, SpanOrigin};

@@ -6,11 +6,13 @@
 
 mod load;
 mod secret;
+mod teams;
 
 use std::fmt;
 
 pub use load::{Layers, Loaded, Setting, load};
 pub use secret::Secret;
+pub use teams::{TeamSettings, Teams};
 
 /// Exit code for a wrong command line or configuration.
 pub const EXIT_USAGE: u8 = 64;

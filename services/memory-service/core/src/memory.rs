@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steward_base::hash::sha256_hex;
 use steward_base::names::EntryId;
-use steward_base::{Caller, Clock, FieldViolations, IdGen};
+use steward_base::{Caller, Clock, FieldViolations, IdGen, PerTeam};
 
 use crate::book::Limits;
 use crate::edit::Draft;
@@ -72,12 +72,17 @@ pub struct Memory {
     store: Arc<dyn MemoryStore>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGen>,
-    limits: Limits,
+    limits: PerTeam<Limits>,
 }
 
 impl Memory {
     /// Puts it together.
-    pub fn new(store: Arc<dyn MemoryStore>, clock: Arc<dyn Clock>, ids: Arc<dyn IdGen>, limits: Limits) -> Self {
+    pub fn new(
+        store: Arc<dyn MemoryStore>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdGen>,
+        limits: PerTeam<Limits>,
+    ) -> Self {
         Self {
             store,
             clock,
@@ -86,9 +91,14 @@ impl Memory {
         }
     }
 
-    /// The limits in force.
+    /// The limits in force where a team has none of its own.
     pub const fn limits(&self) -> &Limits {
-        &self.limits
+        self.limits.default()
+    }
+
+    /// The limits of the team that a store belongs to.
+    fn limits_of(&self, store: &StoreName) -> Limits {
+        *self.limits.of(&store.team)
     }
 
     fn frame(&self, caller: &Caller, store: &StoreName) -> Frame {

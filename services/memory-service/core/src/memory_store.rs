@@ -278,6 +278,15 @@ impl MemoryStore for InMemoryMemoryStore {
         Ok((times.len(), times.into_iter().min()))
     }
 
+    async fn stale(&self, team: &TeamId, user: Option<&UserId>, at: Timestamp) -> Result<usize, Error> {
+        let tables = self.lock();
+        let books = tables.books.iter().filter(|(store, _)| {
+            store.team == *team && (store.owner.is_shared() || user.is_some_and(|user| is_own(&store.owner, user)))
+        });
+        let entries = books.flat_map(|(_, book)| &book.entries);
+        Ok(entries.filter(|entry| entry.stale(at).is_some()).count())
+    }
+
     async fn held(&self, store: &StoreName) -> Result<Vec<Held>, Error> {
         Ok(self.lock().held.get(store).cloned().unwrap_or_default())
     }

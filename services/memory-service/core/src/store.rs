@@ -175,6 +175,10 @@ pub trait MemoryStore: fmt::Debug + Send + Sync + 'static {
         at: Timestamp,
     ) -> Result<(usize, Option<Timestamp>), Error>;
 
+    /// How many present entries no longer hold at `at` (see [`Entry::stale`]): of what the team and its projects share, and
+    /// of this person's own.
+    async fn stale(&self, team: &TeamId, user: Option<&UserId>, at: Timestamp) -> Result<usize, Error>;
+
     /// What a store keeps although it could not be read, oldest first.
     async fn held(&self, store: &StoreName) -> Result<Vec<Held>, Error>;
 

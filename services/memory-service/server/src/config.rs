@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use steward_base::PerTeam;
 use steward_base::names::TeamId;
 use steward_memory_core::Limits;
+use steward_runtime::config::Teams;
 use steward_runtime::{Problem, Secret};
 
 /// Largest budget that may be set, in characters: an answer of the tool lists a whole store.
@@ -34,6 +36,26 @@ pub struct Config {
     pub readers: u32,
     /// External memories, at most one a team. None by default.
     pub providers: Vec<ProviderConfig>,
+    /// What a team has of its own, in a table `[memory.teams.red]`; what is not set there is as above.
+    pub teams: Teams<TeamConfig>,
+}
+
+steward_runtime::team_settings! {
+    /// What a team may set of its own.
+    pub struct TeamConfig of Config {
+        /// Budget of a store of notes, in characters, separators included.
+        notes_chars: usize => notes_chars,
+        /// Budget of a profile, in characters, separators included.
+        profile_chars: usize => profile_chars,
+        /// Refusals for lack of room in one turn, after which the answer is final until something is removed.
+        refusals_per_turn: u32 => refusals_per_turn,
+        /// Most proposals that may wait for a decision, per owner.
+        pending_proposals: usize => pending_proposals,
+        /// Days that a proposal waits for a decision before it expires.
+        proposal_days: u32 => proposal_days,
+        /// Days for which a rejected candidate is not proposed again.
+        rejection_days: u32 => rejection_days,
+    }
 }
 
 /// How a team's external memory is reached.
@@ -74,6 +96,7 @@ impl Default for Config {
             rejection_days: 90,
             readers: 4,
             providers: Vec::new(),
+            teams: Teams::default(),
         }
     }
 }
@@ -81,6 +104,13 @@ impl Default for Config {
 impl Config {
     /// Everything that is wrong with the settings.
     pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = self.judge();
+        problems.extend(self.teams.validate(self, Self::judge));
+        problems
+    }
+
+    /// What is wrong with the settings of one team, or of all.
+    fn judge(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (path, value, max) in [
             ("notes_chars", self.notes_chars, MAX_BUDGET),
@@ -118,7 +148,12 @@ impl Config {
         problems
     }
 
-    pub(crate) const fn limits(&self) -> Limits {
+    /// The limits, team by team.
+    pub(crate) fn limits(&self) -> PerTeam<Limits> {
+        self.teams.of(self, Self::own_limits)
+    }
+
+    const fn own_limits(&self) -> Limits {
         Limits {
             notes: self.notes_chars,
             profile: self.profile_chars,
@@ -143,7 +178,7 @@ mod tests {
     fn the_defaults_are_those_of_the_rules() {
         let config = Config::default();
         assert!(config.validate().is_empty());
-        assert_eq!(config.limits(), Limits::default());
+        assert_eq!(config.limits(), PerTeam::from(Limits::default()));
         assert_eq!((config.notes_chars, config.profile_chars), (2_200, 1_375));
     }
 
@@ -157,6 +192,32 @@ mod tests {
         };
         let paths: Vec<String> = config.validate().into_iter().map(|problem| problem.path).collect();
         assert_eq!(paths, ["notes_chars", "refusals_per_turn", "readers"]);
+    }
+
+    /// `M-1`: each number is a setting, per team.
+    #[test]
+    fn a_team_has_budgets_and_terms_of_its_own() {
+        let red = TeamConfig {
+            notes_chars: Some(4_000),
+            proposal_days: Some(7),
+            ..TeamConfig::default()
+        };
+        let mut config = Config {
+            teams: Teams::from_iter([("red".to_owned(), red)]),
+            ..Config::default()
+        };
+        assert_eq!(config.validate(), []);
+        let limits = config.limits();
+        let own = limits.of(&TeamId::parse("red").unwrap());
+        assert_eq!((own.notes, own.profile, own.proposal_life), (4_000, 1_375, days(7)));
+        assert_eq!(limits.of(&TeamId::parse("blue").unwrap()), &Limits::default());
+        let bad = TeamConfig {
+            notes_chars: Some(MAX_BUDGET + 1),
+            ..TeamConfig::default()
+        };
+        config.teams = Teams::from_iter([("red".to_owned(), bad)]);
+        let paths: Vec<String> = config.validate().into_iter().map(|problem| problem.path).collect();
+        assert_eq!(paths, ["teams.red.notes_chars"]);
     }
 
     /// `M-15`.

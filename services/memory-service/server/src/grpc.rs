@@ -7,6 +7,7 @@ mod convert;
 mod diff_revisions;
 mod export_entries;
 mod get_entry;
+mod get_proposal;
 mod get_snapshot;
 mod held_entries;
 mod import_entries;
@@ -119,6 +120,13 @@ impl MemoryService for Handlers {
         request: Request<pb::ListProposalsRequest>,
     ) -> Result<Response<pb::ListProposalsResponse>, Status> {
         list_proposals::list_proposals(&self.memory, request).await
+    }
+
+    async fn get_proposal(
+        &self,
+        request: Request<pb::GetProposalRequest>,
+    ) -> Result<Response<pb::GetProposalResponse>, Status> {
+        get_proposal::get_proposal(&self.memory, request).await
     }
 
     async fn approve_proposal(

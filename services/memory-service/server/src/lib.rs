@@ -21,7 +21,7 @@ use steward_runtime::{Boot, Problem, StartError};
 
 use self::providers::Desk;
 
-pub use config::{Config, ProviderConfig, ProviderKind};
+pub use config::{Config, ProviderConfig, ProviderKind, TeamConfig};
 
 /// What memory-service needs from outside: nothing but the keys that it verifies callers with. It calls no other service.
 #[derive(Debug, Clone)]

@@ -178,6 +178,14 @@ impl MemoryStore for SqliteMemoryStore {
         Ok(read.await?)
     }
 
+    async fn stale(&self, team: &TeamId, user: Option<&UserId>, at: Timestamp) -> Result<usize, Error> {
+        let read = async {
+            let mut connection = self.sqlite.read().await?;
+            read::stale(&mut connection, team, user, at).await
+        };
+        Ok(read.await?)
+    }
+
     async fn held(&self, store: &StoreName) -> Result<Vec<Held>, Error> {
         let read = async {
             let mut connection = self.sqlite.read().await?;

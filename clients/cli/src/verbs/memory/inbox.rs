@@ -1,6 +1,6 @@
 //! `steward memory inbox`: writes that wait for a person: look, approve as they are or changed, reject, follow.
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use clap::{Subcommand, ValueEnum};
 use steward_proto::memory::v1 as pb;
 use steward_proto::memory::v1::operation::Action;
@@ -76,13 +76,20 @@ pub(super) async fn run(verb: Verb, session: &Session, output: &mut Output) -> a
     let full = |given: &str| session.child("memoryProposals", given);
     match verb {
         Verb::List { state } => output.answer(&list(state, session).await?, proposals),
-        Verb::Show { proposal } => output.answer(&find(&full(&proposal), session).await?, whole),
+        Verb::Show { proposal } => {
+            let request = pb::GetProposalRequest { name: full(&proposal) };
+            output.answer(&memory.get_proposal(request).await?, |output, answer| {
+                whole(output, &answer.proposal.clone().unwrap_or_default());
+            })
+        }
         Verb::Approve { proposal, content } => {
             let name = full(&proposal);
             let operations = if content.is_empty() {
                 Vec::new()
             } else {
-                edited(find(&name, session).await?.operations, content)?
+                let request = pb::GetProposalRequest { name: name.clone() };
+                let proposed = memory.get_proposal(request).await?.proposal.unwrap_or_default();
+                edited(proposed.operations, content)?
             };
             let request = pb::ApproveProposalRequest { name, operations };
             output.answer(&memory.approve_proposal(request).await?, |output, answer| {
@@ -124,17 +131,6 @@ async fn list(state: State, session: &Session) -> anyhow::Result<pb::ListProposa
         })
     });
     Ok(answer.await?)
-}
-
-/// There are few proposals at a time, so that they are simply looked through; those that wait first.
-async fn find(name: &str, session: &Session) -> anyhow::Result<pb::Proposal> {
-    for state in [State::Pending, State::Approved, State::Rejected, State::Expired] {
-        let found = list(state, session).await?.proposals;
-        if let Some(proposal) = found.into_iter().find(|proposal| proposal.name == name) {
-            return Ok(proposal);
-        }
-    }
-    bail!("{name} is not among the proposals that you may see; `steward memory inbox list` shows them");
 }
 
 /// The operations with other texts, in their order.

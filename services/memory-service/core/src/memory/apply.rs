@@ -132,7 +132,7 @@ impl Memory {
                 .evidence
                 .as_ref()
                 .map_or(&[], |evidence| evidence.spans.as_slice()),
-            &self.limits,
+            self.limits(),
             &mut violations,
         );
         request.holds.check(self.clock.now(), &mut violations);
@@ -168,7 +168,7 @@ impl Memory {
             turn: turn_of(caller, &request),
             ids,
             proposal,
-            limits: self.limits,
+            limits: self.limits_of(&request.store),
             at: frame.at,
             fingerprint,
             automatic: caller.origin.is_automatic(),

@@ -68,8 +68,8 @@ impl Memory {
         approval: Approval,
     ) -> Result<Proposal, Error> {
         let operations = approval.operations.as_ref().map_or(1, Vec::len);
-        if !(1..=self.limits.batch).contains(&operations) {
-            let problem = format!("must hold 1 to {} operations", self.limits.batch);
+        if !(1..=self.limits().batch).contains(&operations) {
+            let problem = format!("must hold 1 to {} operations", self.limits().batch);
             return Err(Error::invalid("operations", problem));
         }
         self.decide(caller, team, id, Verdict::Approve(approval)).await
@@ -123,7 +123,7 @@ impl Memory {
             by: caller.user.clone().filter(|_| by_person),
             at: frame.at,
             ids: self.fresh_ids(most)?,
-            limits: self.limits,
+            limits: *self.limits.of(team),
         };
         let answer = self
             .store

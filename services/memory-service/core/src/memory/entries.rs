@@ -60,7 +60,7 @@ impl Memory {
         Ok(EntryPage {
             entries,
             used,
-            limit: self.limits.of(store.target),
+            limit: self.limits_of(store).of(store.target),
             etag,
             damaged: if more { Vec::new() } else { damaged },
             more,

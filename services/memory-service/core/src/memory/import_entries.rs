@@ -80,7 +80,12 @@ impl Memory {
             .transpose()?;
         let ids = self.fresh_ids(pieces.len())?;
         let provenance = Provenance::of(caller, None, "brought in from a file".to_owned());
-        let (limits, at, target, dry_run) = (self.limits, frame.at, request.store.target, request.dry_run);
+        let (limits, at, target, dry_run) = (
+            self.limits_of(&request.store),
+            frame.at,
+            request.store.target,
+            request.dry_run,
+        );
         let decide = move |loaded: &Loaded| {
             let stamp = Stamp {
                 at,

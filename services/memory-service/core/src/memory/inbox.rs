@@ -6,7 +6,7 @@ use steward_base::{Caller, Timestamp};
 use super::Memory;
 use super::list_proposals::visible_to;
 use crate::error::Error;
-use crate::owner::{Owner, StoreName, Target};
+use crate::owner::Owner;
 
 /// What waits for the caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Inbox {
     pub proposals: usize,
     /// When the oldest of them was made.
     pub oldest: Option<Timestamp>,
-    /// Entries of the caller's own stores and the team's notes that no longer hold.
+    /// Entries of the caller's own stores, the team's notes and its projects' that no longer hold.
     pub stale: usize,
 }
 
@@ -29,22 +29,11 @@ impl Memory {
         }
         let at = self.clock.now();
         let (proposals, oldest) = self.store.waiting(team, &visible_to(caller), at).await?;
-        let of = |owner: Owner, target| StoreName {
-            team: team.clone(),
-            owner,
-            target,
-        };
-        let mut stores = vec![of(Owner::Team, Target::Notes)];
-        if let Some(user) = &caller.user {
-            stores.push(of(Owner::Person(user.clone()), Target::Notes));
-            stores.push(of(Owner::Person(user.clone()), Target::Profile));
-        }
-        let books = self.store.books(&stores).await?;
-        let entries = books.iter().flat_map(|book| &book.entries);
+        let stale = self.store.stale(team, caller.user.as_ref(), at).await?;
         Ok(Inbox {
             proposals,
             oldest,
-            stale: entries.filter(|entry| entry.stale(at).is_some()).count(),
+            stale,
         })
     }
 }

@@ -105,7 +105,7 @@ impl Memory {
             holds: request.holds.clone(),
             ..Provenance::of(caller, None, "still holds".to_owned())
         };
-        let (limits, at) = (self.limits, frame.at);
+        let (limits, at) = (self.limits_of(&request.store), frame.at);
         let decide = move |loaded: &Loaded| {
             let target = request.store.target;
             let stamp = Stamp {

@@ -1,4 +1,4 @@
-//! Proposals that the caller may decide or has made (`L-7`, `M-13`).
+//! Proposals that the caller may decide or has made, a page of them or one (`L-7`, `M-13`).
 
 use steward_base::names::TeamId;
 use steward_base::{Caller, Role};
@@ -6,7 +6,7 @@ use steward_base::{Caller, Role};
 use super::Memory;
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::proposal::State;
+use crate::proposal::{Proposal, ProposalId, State, proposal_name};
 use crate::store::{Listed, ProposalQuery, Visible};
 
 impl Memory {
@@ -35,6 +35,22 @@ impl Memory {
                 limit: size,
             })
             .await
+    }
+}
+
+impl Memory {
+    /// One proposal, whatever became of it. One that the caller may not see answers like one that does not exist.
+    pub async fn get_proposal(&self, caller: &Caller, team: &TeamId, id: &ProposalId) -> Result<Proposal, Error> {
+        let found = if caller.team.as_ref() == Some(team) {
+            self.store.proposal(team, id).await?
+        } else {
+            None
+        };
+        found
+            .filter(|proposal| visible_to(caller).includes(proposal))
+            .ok_or_else(|| Error::ProposalNotFound {
+                proposal: proposal_name(team, id),
+            })
     }
 }
 

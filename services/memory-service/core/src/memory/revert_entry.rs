@@ -56,7 +56,7 @@ impl Memory {
         frame.request = Some(request_key("revert", caller, &request.request_id, &content)?);
         frame.entry = Some(request.entry.clone());
         let provenance = Provenance::of(caller, None, format!("revision {} put back", request.revision));
-        let (limits, at) = (self.limits, frame.at);
+        let (limits, at) = (self.limits_of(&request.store), frame.at);
         let decide = move |loaded: &crate::store::Loaded| {
             let Some(last) = loaded.history.last() else {
                 return Err(Error::EntryNotFound { entry: name });

@@ -121,7 +121,7 @@ impl Memory {
             owner: store.owner.clone(),
             target,
             at: frame.at,
-            limits: self.limits,
+            limits: self.limits_of(&store),
         };
         let answer = self
             .store

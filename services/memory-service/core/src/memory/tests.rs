@@ -23,7 +23,7 @@ fn memory_with(limits: Limits) -> Memory {
         Arc::new(InMemoryMemoryStore::new()),
         clock,
         Arc::new(SeqIds::new()),
-        limits,
+        limits.into(),
     )
 }
 

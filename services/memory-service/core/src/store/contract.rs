@@ -3,6 +3,8 @@
 //! Each case gets a fresh store from the maker and panics with a sentence when the contract is broken.
 #![expect(clippy::unwrap_used, reason = "a broken contract must stop the suite where it is")]
 
+mod people;
+
 use std::future::Future;
 use std::sync::Arc;
 
@@ -33,6 +35,11 @@ where
     entries_come_by_creation(&*make().await).await;
     proposals_are_paged_by_who_may_see_them(&*make().await).await;
     concurrent_writes_all_survive(make().await).await;
+    people::what_is_no_text_is_kept_as_it_came_until_it_is_let_go(&*make().await).await;
+    people::what_waits_is_counted_for_who_may_see_it(&*make().await).await;
+    people::what_no_longer_holds_is_counted_in_every_shared_store(&*make().await).await;
+    people::all_that_is_held_on_a_person_is_given(&*make().await).await;
+    people::what_is_erased_is_gone_and_what_rests_on_it_is_named(&*make().await).await;
 }
 
 /// A store of `owner` in `team`.

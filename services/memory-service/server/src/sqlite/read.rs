@@ -2,8 +2,9 @@
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{FromRow as _, Row as _};
-use steward_base::names::EntryId;
-use steward_memory_core::{Book, Revision, StoreName};
+use steward_base::Timestamp;
+use steward_base::names::{EntryId, TeamId, UserId};
+use steward_memory_core::{Book, Owner, Revision, StoreName};
 
 use super::rows::{EntryRow, RevisionRow};
 use super::{Failure, damaged};
@@ -25,6 +26,14 @@ SELECT entry, revision, action, content, written_at, author, origin, session, tu
 FROM revisions
 WHERE team = ? AND owner = ? AND target = ? AND entry = ?
 ORDER BY revision";
+
+/// What is shared has an owner other than a person.
+const STALE: &str = "\
+SELECT count(*) FROM entries AS e
+JOIN revisions AS r USING (team, owner, target, entry, revision)
+LEFT JOIN doubts AS d USING (team, owner, target, entry, revision)
+WHERE e.team = ?1 AND (e.owner = ?2 OR e.owner NOT LIKE 'users/%')
+  AND (r.holds_until <= ?3 OR d.failed_check IS NOT NULL)";
 
 /// The book of a store; one that was never written to is empty. An entry that cannot be read is set apart and hides no
 /// other; refusals that cannot be read are counted anew. The caller sees to one view for both statements.
@@ -67,6 +76,22 @@ pub(super) async fn entries(connection: &mut SqliteConnection, store: &StoreName
         }
     }
     Ok(book)
+}
+
+/// How many entries no longer hold of what a team shares and of a person's own.
+pub(super) async fn stale(
+    connection: &mut SqliteConnection,
+    team: &TeamId,
+    user: Option<&UserId>,
+    at: Timestamp,
+) -> Result<usize, Failure> {
+    let count: i64 = sqlx::query_scalar(STALE)
+        .bind(team.as_str())
+        .bind(user.map(|user| Owner::Person(user.clone()).key()))
+        .bind(at.as_micros())
+        .fetch_one(connection)
+        .await?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// The history of an entry, oldest first.

@@ -219,3 +219,56 @@ async fn a_watched_inbox_is_sent_at_once_and_whenever_it_changes() {
     assert_eq!(other.get_inbox(inbox()).await.unwrap_err().reason, "STORE_NOT_FOUND");
     assert!(other.watch_inbox(watch).await.is_err());
 }
+
+/// `L-7`, `M-13`: who may see a proposal gets it whatever became of it; to others it does not exist.
+#[tokio::test]
+async fn one_proposal_is_given_to_who_may_see_it_whatever_became_of_it() {
+    let rig = Rig::new("memory-get-proposal").await;
+    let max = rig.user("red", "max", Role::Maintainer);
+    let proposal = propose(&rig.ann(), "r1", "Deploy on Mondays").await;
+    let get = pb::GetProposalRequest {
+        name: proposal.name.clone(),
+    };
+    for client in [&max, &rig.ann()] {
+        let found = client.get_proposal(get.clone()).await.unwrap().proposal.unwrap();
+        assert_eq!(found, proposal);
+    }
+    for stranger in [
+        rig.user("red", "bob", Role::Member),
+        rig.user("blue", "max", Role::Admin),
+    ] {
+        let refused = stranger.get_proposal(get.clone()).await.unwrap_err();
+        assert_eq!(refused.reason, "PROPOSAL_NOT_FOUND");
+    }
+    max.reject_proposal(reject(&proposal)).await.unwrap();
+    let decided = rig.ann().get_proposal(get).await.unwrap().proposal.unwrap();
+    assert_eq!(
+        (decided.state(), decided.decision_reason.as_str()),
+        (pb::ProposalState::Rejected, "We deploy on Fridays")
+    );
+    let malformed = pb::GetProposalRequest {
+        name: "teams/red/proposals/p1".to_owned(),
+    };
+    assert_eq!(max.get_proposal(malformed).await.unwrap_err().reason, "INVALID_REQUEST");
+}
+
+#[tokio::test]
+async fn what_no_longer_holds_in_a_project_is_counted_in_the_inbox() {
+    let rig = Rig::new("memory-stale-project").await;
+    let max = rig.user("red", "max", Role::Maintainer);
+    let mut write = request(
+        "teams/red/projects/web/memory/notes",
+        "r1",
+        vec![add("The freeze lasts until Friday")],
+    );
+    let (seconds, nanos) = rig.clock.now().plus(DAY).to_parts();
+    write.holds = Some(pb::Holds {
+        until_time: Some(prost_types::Timestamp { seconds, nanos }),
+        ..Default::default()
+    });
+    max.apply(write).await.unwrap();
+    let stale = async || rig.ann().get_inbox(inbox()).await.unwrap().inbox.unwrap().stale_entries;
+    assert_eq!(stale().await, 0);
+    rig.clock.advance(2 * DAY);
+    assert_eq!(stale().await, 1);
+}
