@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod tests;
+mod tries;
 
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
@@ -16,6 +17,8 @@ use crate::rules::{self, Negation, Rule, Shape};
 use crate::view::View;
 use crate::{Finding, Scope};
 
+use self::tries::{Prints, Tries};
+
 /// Most findings of one rule in one text. More of the same tell nothing new.
 const MOST_PER_RULE: usize = 8;
 /// How far before a match a negation is looked for, in bytes of the view.
@@ -25,32 +28,50 @@ const NEGATION_REACH: usize = 48;
 ///
 /// The time taken is linear in the length of `text`: one pass finds the anchors of all rules at once, and a rule is tried
 /// near its own anchors only. Where these are everywhere, as somebody may arrange to keep us busy, another pass finds where
-/// matches can begin, and from there a rule reads no further than it still fits.
+/// matches can begin, and from there a rule reads no further than it still fits, and nothing that it has read before.
 pub fn scan(text: &str, scope: Scope) -> Vec<Finding> {
+    let mut findings = find(text, scope, &mut Effort::default());
+    findings.sort_unstable();
+    findings
+}
+
+/// What a scan took, in things that can be counted.
+#[derive(Debug, Default, Clone, Copy)]
+struct Effort {
+    /// Bytes through which a rule was searched for wherever it may begin.
+    searched: usize,
+    /// Places at which a rule was tried because it could begin there.
+    tried: usize,
+    /// Such places that were passed over, since the same text had been tried before.
+    known: usize,
+}
+
+fn find(text: &str, scope: Scope, effort: &mut Effort) -> Vec<Finding> {
     let view = View::of(text);
     let mut findings = Vec::new();
     let places = ENGINE.places(view.text(), scope);
     let near: usize = places.iter().flatten().map(Range::len).sum();
     if near > view.text().len() * CALM + CALM_BYTES {
         let starts = ENGINE.starts(view.text(), &places);
+        let prints = Prints::of(view.text().as_bytes());
         for ((prepared, places), starts) in ENGINE.rules.iter().zip(&places).zip(&starts) {
-            prepared.find(&view, places, Some(starts), &mut findings);
+            let mut tries = Tries::new(starts, &prints);
+            prepared.find(&view, places, Some(&mut tries), &mut findings);
+            effort.tried += tries.tried;
+            effort.known += tries.known;
         }
     } else {
+        effort.searched += near;
         for (prepared, places) in ENGINE.rules.iter().zip(&places) {
             prepared.find(&view, places, None, &mut findings);
         }
     }
-    findings.sort_unstable();
     findings
 }
 
 /// How much may stand near anchors, rule by rule, in lengths of the text and in bytes, before beginnings are looked for.
 const CALM: usize = 4;
 const CALM_BYTES: usize = 16 * 1024;
-/// Beginnings that stand nearer to each other than this, in bytes, on average, are not tried one by one: what comes so
-/// often is the same again, and a search that goes on from state to state knows it.
-const DENSE: usize = 64;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::new);
 
@@ -178,15 +199,19 @@ fn join(places: &mut Vec<Range<usize>>, mut place: Range<usize>) {
 }
 
 impl Prepared {
-    /// Tries the rule in `places`: at the `starts` in them, in order, if they are known.
-    fn find(&self, view: &View<'_>, places: &[Range<usize>], starts: Option<&[usize]>, findings: &mut Vec<Finding>) {
+    /// Tries the rule in `places`: at the beginnings in them, in order, if they are known.
+    fn find(
+        &self,
+        view: &View<'_>,
+        places: &[Range<usize>],
+        mut tries: Option<&mut Tries<'_>>,
+        findings: &mut Vec<Finding>,
+    ) {
         let text = view.text().as_bytes();
         let mut found = 0;
         for place in places {
-            let starts = starts.map(|starts| within(starts, place));
-            let starts = starts.filter(|starts| starts.len() * DENSE < place.len());
             let mut from = place.start;
-            while let Some((start, end)) = self.next(text, from..place.end, starts) {
+            while let Some((start, end)) = self.next(text, from..place.end, tries.as_deref_mut()) {
                 from = end;
                 if self.negation_excuses(text, start) {
                     continue;
@@ -208,30 +233,32 @@ impl Prepared {
     }
 
     /// The first match in a stretch of the text.
-    fn next(&self, text: &[u8], stretch: Range<usize>, starts: Option<&[usize]>) -> Option<(usize, usize)> {
+    fn next(&self, text: &[u8], stretch: Range<usize>, tries: Option<&mut Tries<'_>>) -> Option<(usize, usize)> {
         let regex = self.regex.get_or_init(|| compile(self.rule, &self.pattern));
         let input = Input::new(text);
-        let Some(starts) = starts else {
+        let Some(tries) = tries else {
             let found = regex.search(&input.range(stretch))?;
             return Some((found.start(), found.end()));
         };
-        within(starts, &stretch).iter().find_map(|start| {
+        while let Some(start) = tries.next(&stretch) {
             let end = start.saturating_add(self.reach).min(stretch.end);
-            let input = input.clone().anchored(Anchored::Yes).range(*start..end);
-            regex.search_half(&input).map(|found| (*start, found.offset()))
-        })
+            // What a match may look at before itself belongs to what was read.
+            let read = start.saturating_sub(EDGE)..end;
+            if tries.is_known(text, &read) {
+                continue;
+            }
+            let input = input.clone().anchored(Anchored::Yes).range(start..end);
+            if let Some(found) = regex.search_half(&input) {
+                return Some((start, found.offset()));
+            }
+            tries.remember(read);
+        }
+        None
     }
 
     fn negation_excuses(&self, text: &[u8], start: usize) -> bool {
         self.rule.negation == Negation::Excuses && is_warned_of(text.get(..start).unwrap_or_default())
     }
-}
-
-/// Those of the sorted `starts` that lie in `place`.
-fn within<'s>(starts: &'s [usize], place: &Range<usize>) -> &'s [usize] {
-    let first = starts.partition_point(|start| *start < place.start);
-    let end = starts.partition_point(|start| *start < place.end);
-    starts.get(first..end).unwrap_or_default()
 }
 
 fn is_dot_all(rule: &Rule) -> bool {
