@@ -35,6 +35,8 @@ pub(crate) enum Bench {
     Append(History),
     /// Word-for-word search, by class of query.
     Recall(Recall),
+    /// Search in one of many teams, each with a file of its own.
+    Teams(Teams),
     /// Whether search finds what people ask about, on sets of conversations with questions.
     Quality(Quality),
     /// Jobs put in, claimed and completed.
@@ -104,10 +106,27 @@ pub(crate) struct Recall {
     pub(crate) queries: u32,
 }
 
+/// Options of `teams`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Teams {
+    /// Teams.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub(crate) teams: u32,
+    /// Messages of each team.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(50..=100_000))]
+    pub(crate) messages: u32,
+    /// Searches of each kind.
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) searches: u32,
+    /// Files that are open at most, as the setting `recall.open_teams`.
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) open: u32,
+}
+
 /// Options of `quality`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Quality {
-    /// Folder of sets in the format of the README, one `*.jsonl` each.
+    /// Folder of sets, in any of the forms that the README names.
     #[arg(value_name = "DIR")]
     pub(crate) folder_of_sets: PathBuf,
 }

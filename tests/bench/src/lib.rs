@@ -23,6 +23,7 @@ mod rig;
 mod rpc;
 mod scan;
 mod start;
+mod teams;
 mod turn;
 
 use std::process::ExitCode;
@@ -66,6 +67,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
         Bench::Start(options) => ("start", start::run(options, arguments).await?),
         Bench::Append(options) => ("append", Box::pin(append::run(options, arguments)).await?),
         Bench::Recall(options) => ("recall", Box::pin(recall::run(options, arguments)).await?),
+        Bench::Teams(options) => ("teams", Box::pin(teams::run(options, arguments)).await?),
         Bench::Quality(options) => ("quality", Box::pin(quality::run(options, arguments)).await?),
         Bench::Queue(options) => ("queue", queue::run(options, arguments).await?),
         Bench::Rpc(options) => ("rpc", Box::pin(rpc::run(options, arguments)).await?),

@@ -36,13 +36,22 @@ pub(crate) fn bytes_of(folder: &Path, stem: &str) -> anyhow::Result<u64> {
 
 /// Resident memory of a process, in MiB.
 pub(crate) fn resident_mib(process: u32) -> anyhow::Result<f64> {
+    memory_mib(process, "VmRSS:")
+}
+
+/// The most that it ever was, in MiB.
+pub(crate) fn peak_mib(process: u32) -> anyhow::Result<f64> {
+    memory_mib(process, "VmHWM:")
+}
+
+fn memory_mib(process: u32, field: &str) -> anyhow::Result<f64> {
     let file = format!("/proc/{process}/status");
     let text = std::fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
     let kib = text
         .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .find_map(|line| line.strip_prefix(field))
         .and_then(|rest| rest.trim().strip_suffix("kB"))
         .and_then(|number| number.trim().parse::<f64>().ok())
-        .with_context(|| format!("{file} does not say VmRSS"))?;
+        .with_context(|| format!("{file} does not say {field}"))?;
     Ok(crate::measure::rounded(kib / 1_024.0))
 }

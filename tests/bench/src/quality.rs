@@ -20,7 +20,7 @@ use crate::arguments::{Arguments, Quality};
 use crate::measure::{number, rounded};
 use crate::rig::{Rig, TEAM};
 
-use set::{Question, Set, Talk};
+use set::{Folder, Question, Set, Talk};
 
 /// Places that are looked at.
 const PLACES: [usize; 4] = [1, 3, 5, 10];
@@ -50,10 +50,10 @@ struct Outcome {
 }
 
 pub(crate) async fn run(options: &Quality, arguments: &Arguments) -> anyhow::Result<Value> {
-    let sets = set::read_folder(&options.folder_of_sets)?;
+    let Folder { sets, unread } = set::read_folder(&options.folder_of_sets)?;
     ensure!(
         !sets.is_empty(),
-        "{} holds no set (*.jsonl)",
+        "{} holds no set in a form that the README names",
         options.folder_of_sets.display()
     );
     let mut figures = Map::new();
@@ -62,7 +62,7 @@ pub(crate) async fn run(options: &Quality, arguments: &Arguments) -> anyhow::Res
         let outcomes = Box::pin(outcomes(folder.path(), &set)).await?;
         figures.insert(set.name.clone(), summary(&outcomes));
     }
-    Ok(json!({ "sets": figures }))
+    Ok(json!({ "sets": figures, "unread": unread }))
 }
 
 async fn outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {

@@ -57,8 +57,13 @@ impl Rig {
 
     /// A token of somebody else in the team.
     pub(crate) fn person_named(&self, id: &str) -> anyhow::Result<Credentials> {
+        self.person_in("bench", id)
+    }
+
+    /// A token of somebody in another team.
+    pub(crate) fn person_in(&self, team: &str, id: &str) -> anyhow::Result<Credentials> {
         let now = self.boot.clock.now();
-        let (team, user) = (TeamId::parse("bench")?, UserId::parse(id)?);
+        let (team, user) = (TeamId::parse(team)?, UserId::parse(id)?);
         self.token(&Claims::user(
             "bench-person",
             team,

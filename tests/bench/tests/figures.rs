@@ -150,6 +150,34 @@ fn a_dumped_history_is_searched_with_its_own_queries() {
 }
 
 #[test]
+fn many_teams_are_searched_with_few_files_open() {
+    let figures = figures(&[
+        "teams",
+        "--teams",
+        "4",
+        "--messages",
+        "50",
+        "--searches",
+        "6",
+        "--open",
+        "2",
+    ]);
+    assert_eq!(
+        (figures["teams"].as_u64(), figures["messages"].as_u64()),
+        (Some(4), Some(200))
+    );
+    let fields = [
+        "rss_mib",
+        "rss_peak_mib",
+        "one_p99_cpu_ms",
+        "open_p99_cpu_ms",
+        "all_p99_cpu_ms",
+        "all_p99_ratio",
+    ];
+    assert_positive(&figures, &fields);
+}
+
+#[test]
 fn every_job_is_done_once_beside_bare_commits() {
     let figures = figures(&["queue", "--jobs", "12", "--workers", "3"]);
     assert_eq!(figures["jobs"], 12);

@@ -1,7 +1,12 @@
-//! Sets of conversations with questions, as files of JSON lines.
+//! Sets of conversations with questions, in whatever form they lie in a folder: our own lines of JSON, and those in which
+//! public sets are published.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+mod folder;
+mod locomo;
+mod madial;
+mod memorybank;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
@@ -34,6 +39,8 @@ pub(super) struct Question {
     pub(super) messages: Vec<(String, u64)>,
 }
 
+pub(super) use folder::{Folder, read_folder};
+
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
@@ -57,26 +64,6 @@ enum Line {
         #[serde(default)]
         messages: Vec<(String, u64)>,
     },
-}
-
-/// Every `*.jsonl` of the folder, by name.
-pub(super) fn read_folder(folder: &Path) -> anyhow::Result<Vec<Set>> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "jsonl") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    files.iter().map(|file| read(file)).collect()
-}
-
-fn read(file: &Path) -> anyhow::Result<Set> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    parse(name, &text).with_context(|| format!("read {}", file.display()))
 }
 
 fn parse(name: String, text: &str) -> anyhow::Result<Set> {
@@ -103,11 +90,7 @@ fn parse(name: String, text: &str) -> anyhow::Result<Set> {
                     "assistant" => pb::MessageRole::Assistant,
                     other => bail!("line {}: role {other:?} is neither user nor assistant", at + 1),
                 };
-                talk.messages.push(pb::Message {
-                    role: role.into(),
-                    text,
-                    ..pb::Message::default()
-                });
+                talk.messages.push(said(role, text));
             }
             Line::Question {
                 person,
@@ -122,7 +105,53 @@ fn parse(name: String, text: &str) -> anyhow::Result<Set> {
             }),
         }
     }
-    Ok(Set { name, talks, questions })
+    Set::new(name, talks, questions)
+}
+
+impl Set {
+    /// The conversations in the order of their times, as they would have been held.
+    fn new(name: String, mut talks: Vec<Talk>, questions: Vec<Question>) -> anyhow::Result<Self> {
+        let known: BTreeSet<&str> = talks.iter().map(|talk| talk.id.as_str()).collect();
+        let wanted = questions.iter().flat_map(|question| &question.sessions);
+        if let Some(missing) = wanted.clone().find(|id| !known.contains(id.as_str())) {
+            bail!("a question's answer stands in {missing:?}, which is no conversation of the set");
+        }
+        if questions.iter().any(|question| question.sessions.is_empty()) {
+            bail!("a question says of no conversation that it holds the answer");
+        }
+        talks.sort_by_key(|talk| talk.time);
+        Ok(Self { name, talks, questions })
+    }
+}
+
+/// Something that a person or the model said.
+fn said(role: pb::MessageRole, text: impl Into<String>) -> pb::Message {
+    pb::Message {
+        role: role.into(),
+        text: text.into(),
+        ..pb::Message::default()
+    }
+}
+
+/// Noon of a day that is written as `2023-05-04`.
+fn noon(day: &str) -> anyhow::Result<Timestamp> {
+    let parts: Vec<i64> = day.split('-').map_while(|part| part.trim().parse().ok()).collect();
+    let [year, month @ 1..=12, date @ 1..=31] = parts[..] else {
+        bail!("{day:?} is no day");
+    };
+    Ok(at_noon(year, month, date))
+}
+
+/// Noon of a day in UTC. Years are counted from March, so that the leap day is the last.
+fn at_noon(year: i64, month: i64, date: i64) -> Timestamp {
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let of_year = (153 * month + 2) / 5 + date - 1;
+    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468;
+    Timestamp::from_secs(days * 86_400 + 43_200)
 }
 
 /// An id for a person, whatever the file calls them.
@@ -134,6 +163,21 @@ fn named(people: &mut BTreeMap<String, String>, name: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_are_counted_from_1970() {
+        assert_eq!(noon("1970-01-01").unwrap(), Timestamp::from_secs(43_200));
+        assert_eq!(noon("2024-02-29").unwrap(), Timestamp::from_secs(1_709_208_000));
+        assert!(noon("2024-13-01").is_err() && noon("yesterday").is_err());
+    }
+
+    #[test]
+    fn an_answer_in_no_conversation_of_the_set_is_a_mistake() {
+        let gone = r#"{"type":"question","text":"which bird?","sessions":["gone"]}"#;
+        assert!(parse("bad".to_owned(), gone).is_err());
+        let nowhere = r#"{"type":"question","text":"which bird?","sessions":[]}"#;
+        assert!(parse("bad".to_owned(), nowhere).is_err());
+    }
 
     #[test]
     fn a_file_is_read_line_by_line_and_says_which_one_is_wrong() {
