@@ -27,6 +27,11 @@ impl<T> PerTeam<T> {
         &self.default
     }
 
+    /// The value of all others first, then those that teams have of their own.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.default).chain(self.own.values())
+    }
+
     /// The same with each value made into another.
     pub fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> PerTeam<U> {
         PerTeam {
@@ -60,6 +65,7 @@ mod tests {
         let limits = PerTeam::new(1, BTreeMap::from([(red.clone(), 2)])).map(|limit| limit * 10);
         assert_eq!((*limits.of(&red), *limits.default()), (20, 10));
         assert_eq!(*limits.of(&TeamId::parse("blue").unwrap()), 10);
+        assert_eq!(limits.values().copied().collect::<Vec<_>>(), [10, 20]);
         assert_eq!(PerTeam::from(7).of(&red), &7);
     }
 }

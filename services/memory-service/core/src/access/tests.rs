@@ -138,7 +138,7 @@ fn shared_notes_change_directly_only_by_a_maintainer_who_is_present() {
     );
 }
 
-/// The role table of the service's README, row by row: whose memory, who, and what they may do at once.
+/// `A-1`, `M-13`: the role table of the service's README, row by row: whose memory, who, and what they may do at once.
 #[test]
 fn the_role_table_of_the_readme_holds() {
     let ann = |role| user("red", "ann", role);

@@ -48,6 +48,7 @@ fn texts(draft: &Draft) -> Vec<&str> {
     draft.book.entries.iter().map(|entry| entry.content.as_str()).collect()
 }
 
+/// `M-4`.
 #[test]
 fn what_is_stored_already_is_a_success_that_changes_nothing() {
     let book = book(&["Pr\u{e9}fers metric units"]);

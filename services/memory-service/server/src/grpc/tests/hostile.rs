@@ -37,11 +37,13 @@ async fn every_call(
         request_id: "x".to_owned(),
         etag: String::new(),
     };
+    let get = pb::GetProposalRequest { name: name.clone() };
     let reject = pb::RejectProposalRequest {
         name: name.clone(),
         reason: "no".to_owned(),
     };
     vec![
+        ("GetProposal", client.get_proposal(get).await.map(drop)),
         ("Apply", client.apply(request(ANN, "x", vec![add("x")])).await.map(drop)),
         ("ListEntries", client.list_entries(list(ANN)).await.map(drop)),
         (
