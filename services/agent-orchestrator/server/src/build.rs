@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steward_agent::counters::NudgeSettings;
 use steward_client::{MemoryClient, RecallClient, RevocationClient, SessionStoreClient, SkillClient, Wire};
 use steward_grpc::{Auth, Built, TokenSigner};
 use steward_orchestrator_core::access::{Access, Signer};
@@ -214,10 +213,7 @@ fn limits(config: &Config) -> Limits {
         iterations: config.turn.iterations,
         lease: config.lease(),
         client_wait: Duration::from_hours(config.turn.client_hours.into()),
-        nudges: NudgeSettings {
-            memory_turns: config.nudges.memory_turns,
-            skill_iterations: config.nudges.skill_iterations,
-        },
+        nudges: config.nudges(),
     }
 }
 

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use steward_agent::counters::NudgeSettings;
+use steward_base::PerTeam;
+use steward_runtime::config::Teams;
 use steward_runtime::{Problem, Secret};
 use url::Url;
 
@@ -21,6 +24,18 @@ pub struct Config {
     pub revocation_push_seconds: u32,
     /// Most connections that read the access store at the same time.
     pub readers: u32,
+    /// What a team has of its own, in a table `[agent.teams.red]`; what is not set there is as above.
+    pub teams: Teams<TeamConfig>,
+}
+
+steward_runtime::team_settings! {
+    /// What a team may set of its own.
+    pub struct TeamConfig of Config {
+        /// User turns until a memory review is due; 0 turns it off.
+        memory_turns: u32 => nudges.memory_turns,
+        /// Model calls until a skill review is due; 0 turns it off.
+        skill_iterations: u32 => nudges.skill_iterations,
+    }
 }
 
 /// A protocol between the service and the model's server.
@@ -143,6 +158,7 @@ impl Default for Config {
             nudges: NudgeConfig::default(),
             revocation_push_seconds: 10,
             readers: 4,
+            teams: Teams::default(),
         }
     }
 }
@@ -190,6 +206,13 @@ impl Default for NudgeConfig {
 impl Config {
     /// Everything that is wrong with the settings.
     pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = self.judge();
+        problems.extend(self.teams.validate(self, Self::judge));
+        problems
+    }
+
+    /// What is wrong with the settings of one team, or of all.
+    fn judge(&self) -> Vec<Problem> {
         let mut problems = self.model.validate();
         for (path, value, least, most) in [
             ("model.context_window", self.model.context_window, 1_000, 100_000_000),
@@ -208,6 +231,14 @@ impl Config {
             }
         }
         problems
+    }
+
+    /// When reviews become due, team by team.
+    pub(crate) fn nudges(&self) -> PerTeam<NudgeSettings> {
+        self.teams.of(self, |own| NudgeSettings {
+            memory_turns: own.nudges.memory_turns,
+            skill_iterations: own.nudges.skill_iterations,
+        })
     }
 
     pub(crate) fn lease(&self) -> Duration {
@@ -294,6 +325,26 @@ mod tests {
 
     fn paths(config: &Config) -> Vec<String> {
         config.validate().into_iter().map(|problem| problem.path).collect()
+    }
+
+    /// `T-3`: each number is a setting, per team.
+    #[test]
+    fn a_team_has_intervals_of_its_own() {
+        let red = TeamConfig {
+            memory_turns: Some(3),
+            ..TeamConfig::default()
+        };
+        let config = Config {
+            teams: Teams::from_iter([("red".to_owned(), red)]),
+            ..Config::default()
+        };
+        assert_eq!(config.validate(), []);
+        let nudges = config.nudges();
+        let of = |team: &str| {
+            let own = nudges.of(&steward_base::names::TeamId::parse(team).unwrap());
+            (own.memory_turns, own.skill_iterations)
+        };
+        assert_eq!((of("red"), of("blue")), ((3, 10), (10, 10)));
     }
 
     #[test]

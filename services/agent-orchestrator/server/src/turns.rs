@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use steward_agent::counters::NudgeSettings;
-use steward_base::Clock;
+use steward_base::{Clock, PerTeam};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{Opened, Session, SessionKey, SessionStore, TurnLease};
 use steward_orchestrator_core::turn::{ClientResult, UserMessage};
@@ -63,7 +63,7 @@ impl ToolRunner for BuiltinTools {
 }
 
 /// Limits of a turn.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Limits {
     /// Model calls of one turn.
     pub(crate) iterations: u32,
@@ -72,7 +72,7 @@ pub(crate) struct Limits {
     /// How long a turn waits for the client.
     pub(crate) client_wait: Duration,
     /// When reviews become due.
-    pub(crate) nudges: NudgeSettings,
+    pub(crate) nudges: PerTeam<NudgeSettings>,
 }
 
 /// What turns need from around them.

@@ -221,7 +221,11 @@ impl Beside for RemoteBeside {
             },
             answer => {
                 if let Err(error) = answer {
-                    tracing::warn!(tool = call.tool, error.reason = error.reason, "a tool of the external memory failed");
+                    tracing::warn!(
+                        tool = call.tool,
+                        error.reason = error.reason,
+                        "a tool of the external memory failed"
+                    );
                 }
                 ProviderReply {
                     content: "The external memory does not answer. Go on without it.".to_owned(),

@@ -141,7 +141,11 @@ impl Knowledge for RemoteKnowledge {
         let snapshot = snapshot.map_err(|error| failed("memory-service", "read the memory snapshot", error))?;
         let index = index.map_err(|error| failed("skill-registry", "read the skill index", error))?;
         let opened = opened?;
-        let exposures = snapshot.exposures.into_iter().chain(index.exposures).chain(opened.exposures);
+        let exposures = snapshot
+            .exposures
+            .into_iter()
+            .chain(index.exposures)
+            .chain(opened.exposures);
         Ok(Known {
             memory: snapshot.text,
             skills: index.text,

@@ -4,8 +4,8 @@
 use steward_base::names::{SessionId, TeamId, parse_session, parse_user, session_name, user_name};
 use steward_base::{Integrity, Span, SpanOrigin, Timestamp};
 use steward_orchestrator_core::session::{
-    Append, ClientTool, Counters, DueReview, ExpiredTurn, Exposure, Message, Native, NewMessage, NewSession, OpenCall, Prefix, Said,
-    Session, SessionKey, SessionUpdate, ToolCall, Turn, TurnLease, TurnState, TurnUpdate, Usage,
+    Append, ClientTool, Counters, DueReview, ExpiredTurn, Exposure, Message, Native, NewMessage, NewSession, OpenCall,
+    Prefix, Said, Session, SessionKey, SessionUpdate, ToolCall, Turn, TurnLease, TurnState, TurnUpdate, Usage,
 };
 use steward_proto::common::v1 as common;
 use steward_proto::recall::v1 as pb;

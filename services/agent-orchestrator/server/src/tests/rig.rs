@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use steward_agent::counters::NudgeSettings;
 use steward_base::names::{SessionId, TeamId, UserId};
-use steward_base::{Clock as _, Role};
+use steward_base::{Clock as _, PerTeam, Role};
 use steward_client::{Client, ClientError, Credentials, ResponseStream};
 use steward_grpc::{Auth, Built, Claims, Revocations, TokenSigner};
 use steward_orchestrator_core::Error;
@@ -67,7 +67,7 @@ impl Knowledge for ChangingKnowledge {
 /// Settings of a rig that tests change.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    pub(crate) nudges: NudgeSettings,
+    pub(crate) nudges: PerTeam<NudgeSettings>,
     pub(crate) iterations: u32,
     /// Ended turns that a process remembers.
     pub(crate) kept_turns: usize,
@@ -78,7 +78,7 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            nudges: NudgeSettings::default(),
+            nudges: NudgeSettings::default().into(),
             iterations: 20,
             kept_turns: 64,
             lease: Duration::from_mins(5),
@@ -191,7 +191,7 @@ impl World {
                 iterations: self.options.iterations,
                 lease: self.options.lease,
                 client_wait: Duration::from_hours(24),
-                nudges: self.options.nudges,
+                nudges: self.options.nudges.clone(),
             },
             kept_turns: self.options.kept_turns,
         });

@@ -46,7 +46,11 @@ impl Turns {
         let messages = results(&session, &turn, &history, &held, why);
         let own = &history[turn_start(&history, id)..];
         let facts = TurnFacts::of_turn(&as_model_messages(own), false);
-        let (counters, _) = after_turn(as_agent_counters(session.counters), facts, self.parts().limits.nudges);
+        let (counters, _) = after_turn(
+            as_agent_counters(session.counters),
+            facts,
+            *self.parts().limits.nudges.of(&key.team),
+        );
         let append = Append {
             fence,
             expected_seq: session.last_seq,

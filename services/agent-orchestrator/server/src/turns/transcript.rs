@@ -193,7 +193,7 @@ impl TurnTranscript {
         let mut due = Due::default();
         if change.ends {
             let before = context.session.counters;
-            let nudges = context.turns.parts().limits.nudges;
+            let nudges = *context.turns.parts().limits.nudges.of(&context.session.key.team);
             let (after, became) = after_turn(as_agent_counters(before), facts, nudges);
             due = became;
             append.counters = Some(as_counters(after, before.user_turns.saturating_add(1)));

@@ -146,7 +146,8 @@ async fn reviews_become_due_by_counters_that_live_with_the_session() {
         nudges: NudgeSettings {
             memory_turns: 4,
             skill_iterations: 0,
-        },
+        }
+        .into(),
         ..Options::default()
     };
     let world = World::new(ModelServer::scripted(|_| Reply::text("Fine.")).await, options);
