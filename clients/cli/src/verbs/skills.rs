@@ -53,8 +53,18 @@ pub enum Verb {
     Keep(keep::Verb),
     #[command(flatten)]
     Revisions(revisions::Verb),
-    /// Print the index that a new session is shown.
-    Index,
+    /// Print the index that a new session is shown; what is not said of the session filters nothing.
+    Index {
+        /// Operating system on which its tools run, for example `linux`.
+        #[arg(long, default_value = "", hide_default_value = true)]
+        platform: String,
+        /// Kind of environment in which it runs, for example `docker`. May be repeated.
+        #[arg(long = "environment", value_name = "KIND")]
+        environments: Vec<String>,
+        /// A tool that it offers. May be repeated.
+        #[arg(long = "tool", value_name = "NAME")]
+        tools: Vec<String>,
+    },
     #[command(flatten)]
     Commands(commands::Verb),
     /// Skills that are opened together under one name.
@@ -119,10 +129,16 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
         Verb::Change(verb) => change::run(verb, session, output).await,
         Verb::Keep(verb) => keep::run(verb, session, output).await,
         Verb::Revisions(verb) => revisions::run(verb, session, output).await,
-        Verb::Index => {
+        Verb::Index {
+            platform,
+            environments,
+            tools,
+        } => {
             let request = pb::GetIndexRequest {
                 user: session.user.clone(),
-                ..pb::GetIndexRequest::default()
+                tools,
+                platform,
+                environments,
             };
             output.answer(&skills.get_index(request).await?, |output, answer| {
                 if answer.text.is_empty() {

@@ -90,22 +90,36 @@ pub(super) fn view(output: &mut Output, answer: &pb::ViewSkillResponse) {
         });
         output.table(&["file", "size", "sha256"], rows.collect(), "");
     }
-    for variable in &answer.missing {
-        let ask = if variable.prompt.is_empty() {
-            &variable.help
-        } else {
-            &variable.prompt
-        };
-        output.aside(&format!(
-            "needs {}{}: {}",
-            printable(&variable.name),
-            if variable.optional { ", if it is there" } else { "" },
-            printable(ask)
-        ));
+    for variable in &answer.variables {
+        output.aside(&need(variable));
     }
     if let Some(skill) = answer.skill.as_ref().filter(|skill| !skill.warning.is_empty()) {
         output.warn(&skill.warning);
     }
+}
+
+/// What a skill needs where its commands run, and whether it is there: here, or with the team. Only its presence is looked at.
+fn need(variable: &pb::SkillVariable) -> String {
+    let state = if std::env::var_os(&variable.name).is_some() {
+        "it is set here"
+    } else if variable.set_by_team {
+        "the team keeps it; `steward secrets run` brings it"
+    } else if variable.optional {
+        "it works without"
+    } else {
+        "it is not set"
+    };
+    let said = [&variable.prompt, &variable.help];
+    let said = said
+        .into_iter()
+        .find(|said| !said.is_empty())
+        .map_or("", String::as_str);
+    let colon = if said.is_empty() { "" } else { ": " };
+    format!(
+        "needs {} ({state}){colon}{}",
+        printable(&variable.name),
+        printable(said)
+    )
 }
 
 /// After a change: where the skill stands now.
