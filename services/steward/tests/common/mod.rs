@@ -9,13 +9,15 @@ use serde_json::Value;
 use steward::config::Config;
 use steward::{Component, installation};
 use steward_runtime::Boot;
-use steward_testkit::TempDir;
+use steward_testkit::{Site, TempDir};
 
 /// All services in this process, with data in a folder of their own.
 pub(crate) struct Installation {
     folder: TempDir,
     boot: Boot,
     pub(crate) endpoint: String,
+    /// All that the hub may ask.
+    pub(crate) site: Site,
 }
 
 /// What the binary answered.
@@ -47,8 +49,14 @@ impl Installation {
     /// Starts one, with the model at this address.
     pub(crate) async fn start(model: Option<String>) -> Self {
         let folder = TempDir::new("steward");
-        let (boot, endpoint) = serve(&folder, model).await;
-        Self { folder, boot, endpoint }
+        let site = Site::start().await;
+        let (boot, endpoint) = serve(&folder, model, &site.base()).await;
+        Self {
+            folder,
+            boot,
+            endpoint,
+            site,
+        }
     }
 
     /// A file or folder beside the data.
@@ -117,7 +125,7 @@ impl Installation {
     }
 }
 
-async fn serve(folder: &TempDir, model: Option<String>) -> (Boot, String) {
+async fn serve(folder: &TempDir, model: Option<String>, site: &str) -> (Boot, String) {
     steward_testkit::install_crypto();
     let boot = Boot::new(folder.join("data"));
     let mut config = Config::default();
@@ -126,6 +134,20 @@ async fn serve(folder: &TempDir, model: Option<String>) -> (Boot, String) {
     config.agent.model.base_url = model;
     config.agent.nudges.memory_turns = 0;
     config.agent.nudges.skill_iterations = 0;
+    let hub = &mut config.skills.hub;
+    for address in [
+        &mut hub.github_api,
+        &mut hub.skills_sh,
+        &mut hub.clawhub,
+        &mut hub.lobehub,
+        &mut hub.browse_sh,
+    ] {
+        site.clone_into(address);
+    }
+    hub.skills_sh_audit.clear();
+    hub.repositories.clear();
+    hub.marketplaces.clear();
+    hub.permitted_origins = vec![site.to_owned()];
     let ready = installation::start(Component::All, config, &boot).await.unwrap();
     (boot, ready.endpoint)
 }
