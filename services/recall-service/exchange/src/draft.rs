@@ -34,6 +34,7 @@ impl Draft {
                 id,
                 source: "import".to_owned(),
                 parent: None,
+                tools_json: "[]".to_owned(),
                 lowest_integrity: Integrity::Operator,
                 revision: 1,
                 ..SessionLine::empty()

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "these are tests, kept where every store finds them")]
 
 pub mod appends;
+pub mod compactions;
 pub mod lifecycle;
 pub mod retries;
 pub mod searches;
@@ -78,13 +79,16 @@ macro_rules! session_store_contract {
                 a_retry_that_begins_a_turn_has_its_lease, a_session_is_read_with_its_turn_and_messages,
                 a_providers_form_is_kept_and_never_found,
             },
+            compactions::{
+                a_summary_stands_in_the_place_of_what_it_replaces, summaries_follow_each_other_and_a_rewind_undoes_them,
+                a_compaction_that_is_refused_leaves_nothing,
+            },
             lifecycle::{
                 an_append_upon_another_state_than_was_read_is_refused,
                 a_deleted_session_is_gone_and_a_late_append_is_refused, a_session_is_not_deleted_while_a_turn_runs,
                 what_was_rewound_is_kept_and_seen_by_nobody, a_rewind_cuts_whole_turns_between_turns,
                 a_fork_takes_the_history_along_and_is_one_conversation, a_fork_that_is_refused_leaves_nothing,
-                a_summary_stands_in_the_place_of_what_it_replaces, summaries_follow_each_other_and_a_rewind_undoes_them,
-                a_compaction_that_is_refused_leaves_nothing, turns_that_waited_too_long_are_listed,
+                turns_that_waited_too_long_are_listed,
                 a_session_is_taken_in_as_it_was_and_once,
             },
             walls::{

@@ -1,5 +1,6 @@
 //! Sessions in memory: for tests of the rules, and the reference that other stores are held to.
 
+mod kept;
 mod lifecycle;
 
 use std::cmp::{Ordering, Reverse};
@@ -12,7 +13,7 @@ use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, session_name};
 
 use super::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore, Taken, Visibility};
-use crate::append_messages::{ANSWER_RETENTION, Append, Appended, Found, RequestKey, answer_again, decide};
+use crate::append_messages::{ANSWER_RETENTION, Append, Appended, Found, answer_again, decide};
 use crate::create_session::NewSession;
 use crate::delete_session::Deletion;
 use crate::error::Error;
@@ -33,6 +34,7 @@ use crate::team_activity::{ActivityPage, MOST_USERS, TeamActivity};
 use crate::tokenizer;
 use crate::turn::{DueReview, ExpiredTurn, Turn};
 use crate::update_session::{self, SessionUpdate};
+use kept::{Kept, same_request};
 use lifecycle::deleted;
 
 /// Keeps sessions as long as it lives.
@@ -49,23 +51,6 @@ struct Team {
     due_reviews: Vec<DueReview>,
 }
 
-#[derive(Debug)]
-struct Kept {
-    session: Session,
-    messages: Vec<Message>,
-    turns: HashMap<String, Turn>,
-    answers: HashMap<String, Answered>,
-}
-
-/// The first answer to a request.
-#[derive(Debug)]
-struct Answered {
-    hash: String,
-    /// `None`: the request changed the session and is answered with it.
-    appended: Option<Appended>,
-    at: Timestamp,
-}
-
 impl InMemorySessionStore {
     fn teams(&self) -> MutexGuard<'_, BTreeMap<TeamId, Team>> {
         self.teams.lock().unwrap_or_else(PoisonError::into_inner)
@@ -80,49 +65,6 @@ impl InMemorySessionStore {
         let mut teams = self.teams();
         let kept = teams.get_mut(team).and_then(|found| found.sessions.get_mut(session));
         change(kept.ok_or_else(|| not_found(team, session))?)
-    }
-}
-
-impl Kept {
-    /// The answer that was given to this request before.
-    fn first_answer(&mut self, request: &RequestKey, now: Timestamp) -> Result<Option<&Answered>, Error> {
-        self.answers
-            .retain(|_, answered| answered.at > now.minus(ANSWER_RETENTION));
-        let answered = self.answers.get(&request.id);
-        if let Some(answered) = answered {
-            same_request(&answered.hash, request)?;
-        }
-        Ok(answered)
-    }
-
-    fn keep_answer(&mut self, request: RequestKey, appended: Option<Appended>, at: Timestamp) {
-        let hash = request.hash;
-        self.answers.insert(request.id, Answered { hash, appended, at });
-    }
-
-    /// In the order of their positions.
-    fn in_range(&self, range: &MessageRange) -> Vec<&Message> {
-        let asked_for = self
-            .messages
-            .iter()
-            .filter(|message| (range.from..=range.to).contains(&range.position(message)))
-            .filter(|message| is_visible(message, range.visibility))
-            .filter(|message| range.roles.is_empty() || range.roles.contains(&message.body.role));
-        let mut found: Vec<&Message> = asked_for.collect();
-        found.sort_by_key(|message| range.position(message));
-        found
-    }
-
-    fn open_turn(&self) -> Option<&Turn> {
-        self.session.open_turn.as_ref().and_then(|turn| self.turns.get(turn))
-    }
-}
-
-fn same_request(known: &str, request: &RequestKey) -> Result<(), Error> {
-    if known == request.hash {
-        Ok(())
-    } else {
-        Err(Error::request_id_reused(&request.id))
     }
 }
 
