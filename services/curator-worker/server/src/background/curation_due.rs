@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steward_base::names::{TeamId, UserId, parse_team, parse_user};
-use steward_base::{Clock, IdGen, Timestamp};
+use steward_base::{Clock, IdGen, PerTeam, Timestamp};
 use steward_client::SessionStoreClient;
 use steward_curator_core::curation::RunId;
 use steward_curator_core::curation::due::Rhythm;
@@ -20,7 +20,7 @@ pub(crate) struct CurationDue {
     pub(crate) ledger: Ledger,
     /// With the worker's own credential.
     pub(crate) sessions: SessionStoreClient,
-    pub(crate) rhythm: Rhythm,
+    pub(crate) rhythm: PerTeam<Rhythm>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdGen>,
 }
@@ -32,7 +32,7 @@ impl Reconciler for CurationDue {
 
     async fn tick(&self) -> Result<Report, BoxError> {
         let (mut items, mut page_token) = (0, String::new());
-        if !self.rhythm.enabled {
+        if !self.rhythm.values().any(|rhythm| rhythm.enabled) {
             return Ok(Report::default());
         }
         loop {
@@ -46,7 +46,7 @@ impl Reconciler for CurationDue {
                 .into_iter()
                 .filter_map(|team| self.candidate(&team))
                 .collect();
-            items += self.ledger.enqueue_due(candidates, self.rhythm).await?;
+            items += self.ledger.enqueue_due(candidates, self.rhythm.clone()).await?;
             if page.next_page_token.is_empty() {
                 return Ok(Report { items, more: false });
             }

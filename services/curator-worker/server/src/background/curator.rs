@@ -108,7 +108,7 @@ impl Curator {
         };
         let library = JobLibrary::new(&self.library, &run.team, &token);
         let journal = self.ledger.curation_journal(claim);
-        let settings = self.config.curation.ages();
+        let settings = *self.config.curation.ages().of(&run.team);
         let now = self.clock.now();
         let work = execute(run, &library, &*self.schedules, &journal, settings, now);
         tokio::select! {

@@ -12,7 +12,7 @@ mod run_curation;
 use std::sync::Arc;
 
 use steward_base::names::{TeamId, UserId, parse_team, segments};
-use steward_base::{Caller, Clock, FieldViolations, IdGen};
+use steward_base::{Caller, Clock, FieldViolations, IdGen, PerTeam};
 use steward_curator_core::Error;
 use steward_curator_core::curation::RunId;
 use steward_curator_core::curation::due::Rhythm;
@@ -29,13 +29,13 @@ const MAX_REQUEST_ID: usize = 128;
 #[derive(Debug, Clone)]
 pub(crate) struct CuratorHandlers {
     ledger: Ledger,
-    rhythm: Rhythm,
+    rhythm: PerTeam<Rhythm>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGen>,
 }
 
 impl CuratorHandlers {
-    pub(crate) fn new(ledger: Ledger, rhythm: Rhythm, clock: Arc<dyn Clock>, ids: Arc<dyn IdGen>) -> Self {
+    pub(crate) fn new(ledger: Ledger, rhythm: PerTeam<Rhythm>, clock: Arc<dyn Clock>, ids: Arc<dyn IdGen>) -> Self {
         Self {
             ledger,
             rhythm,
@@ -50,7 +50,12 @@ impl CuratorHandlers {
 
     async fn status(&self, team: &TeamId) -> Result<pb::CurationStatus, Error> {
         let (clock, open) = self.ledger.curation_status(team).await?;
-        Ok(convert::status(team, clock.as_ref(), open.as_ref(), self.rhythm))
+        Ok(convert::status(
+            team,
+            clock.as_ref(),
+            open.as_ref(),
+            *self.rhythm.of(team),
+        ))
     }
 }
 

@@ -10,8 +10,8 @@ mod tests;
 use std::time::Duration;
 
 use sqlx::SqliteConnection;
-use steward_base::Timestamp;
 use steward_base::names::{TeamId, UserId};
+use steward_base::{PerTeam, Timestamp};
 use steward_curator_core::Error;
 use steward_curator_core::curation::due::{self, Rhythm, Verdict};
 use steward_curator_core::curation::{Kind, Result as RunResult, Run, RunId, RunState, TeamClock, run_name};
@@ -119,11 +119,12 @@ impl Ledger {
 
     /// Puts a run into the queue for each team that is due (`C-1`), and begins to count for those seen for the first
     /// time. Answers how many runs there are.
-    pub(crate) async fn enqueue_due(&self, candidates: Vec<Candidate>, rhythm: Rhythm) -> Result<u64, Error> {
+    pub(crate) async fn enqueue_due(&self, candidates: Vec<Candidate>, rhythm: PerTeam<Rhythm>) -> Result<u64, Error> {
         let enqueued = self.write(move |ledger, connection| {
             Box::pin(async move {
                 let mut runs = 0;
                 for candidate in candidates {
+                    let rhythm = *rhythm.of(&candidate.team);
                     runs += u64::from(ledger.enqueue_if_due(connection, candidate, rhythm).await?);
                 }
                 Ok(runs)

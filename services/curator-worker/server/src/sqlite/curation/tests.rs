@@ -81,7 +81,7 @@ impl Rig {
             last_active: Some(now.minus(idle)),
             users: vec![UserId::parse("ann").unwrap()],
         };
-        self.ledger.enqueue_due(vec![candidate], RHYTHM).await.unwrap()
+        self.ledger.enqueue_due(vec![candidate], RHYTHM.into()).await.unwrap()
     }
 
     fn new_run(&self, kind: Kind, request_id: &str) -> NewRun {
