@@ -281,8 +281,14 @@ fn any_of(terms: &[&Term], days: &[Term], words: Words) -> Option<Expr> {
     parse::any_of(alternatives.into_iter().map(Expr::Term).collect())
 }
 
-/// The term, or its pairs of characters and the words between them.
+/// The term, or its pairs of characters and the words between them. Of `Ann's` it is Ann that is asked about.
 fn looser(term: &Term) -> Vec<Term> {
+    if let [_, ending] = term.tokens.as_slice()
+        && ending == "s"
+        && let Some((owner, _)) = term.text.split_once(['\'', '’'])
+    {
+        return Term::new(owner, false, false).into_iter().collect();
+    }
     let segments = lex::segments(&term.text);
     if segments.iter().all(|segment| matches!(segment, lex::Segment::Words(_))) {
         return vec![term.clone()];

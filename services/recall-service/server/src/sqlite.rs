@@ -155,16 +155,16 @@ impl SqliteSessionStore {
             .await?
             .ok_or_else(|| sessions::missing(&team, &append.session))?;
         let (with_due, with_waiting) = (self.with_due.clone(), self.with_waiting.clone());
-        let write = sqlite.write(move |connection| {
+        let write = sqlite.write_in_two(messages::ask(&append, now), move |connection, found| {
             Box::pin(async move {
                 if append.open_calls.has_any() {
                     with_waiting.add(&team);
                 }
-                let appended = messages::append(connection, append, now).await?;
+                let (appended, kept) = messages::append(connection, found, append, now).await?;
                 if appended.due_review.is_some() {
                     with_due.add(&team);
                 }
-                Ok::<_, Failure>(appended)
+                Ok::<_, Failure>((appended, kept))
             })
         });
         Ok(write.await?)

@@ -265,6 +265,16 @@ fn a_question_in_quotes_is_a_question() {
 
 /// A day is looked for beside the words, in every way of writing it.
 #[test]
+fn what_belongs_to_somebody_is_asked_about_them() {
+    assert_eq!(
+        steps("When did Ann’s kestrel's wing heal")[0],
+        "\"Ann\" OR \"kestrel\" OR \"wing\" OR \"heal\""
+    );
+    assert_eq!(matching("Ann's"), "\"Ann's\"");
+    assert_eq!(steps("fix a/s please")[0], "\"fix\" OR \"a/s\"");
+}
+
+#[test]
 fn a_day_is_looked_for_beside_the_words() {
     assert_eq!(
         steps("what was sold on May 4th?")[0],

@@ -4,6 +4,7 @@ use sqlx::SqliteConnection;
 use steward_base::Timestamp;
 use steward_recall_core::Error;
 use steward_recall_core::append_messages::{ANSWER_RETENTION, RequestKey};
+use steward_store::Batch;
 
 use super::failure::Failure;
 
@@ -60,18 +61,26 @@ pub(super) fn stored(hash: &str) -> Vec<u8> {
         .unwrap_or_else(|| hash.as_bytes().to_vec())
 }
 
-/// Lets go of the oldest answers that are past their time, a few with each write, so that none waits for it, and keeps a
-/// new one. Each write adds one, so that any larger number catches up. Arguments: scope, id, hash, time, answer, oldest.
-macro_rules! keep_answer {
-    () => {
-        "DELETE FROM answered WHERE number IN (SELECT number FROM answered ORDER BY number LIMIT 16) AND created <= ?6;
-         INSERT OR REPLACE INTO answered (session, request_id, request_hash, created, answer)
-         VALUES (?1, ?2, ?3, ?4, ?5)"
-    };
-}
-pub(super) use keep_answer;
+/// Lets go of the oldest answers that are past their time, a few with each write, so that none waits for it. Each write adds
+/// one, so that any larger number catches up.
+const FORGET: &str = "DELETE FROM answered
+    WHERE number IN (SELECT number FROM answered ORDER BY number LIMIT 16) AND created <= ?";
+const KEEP: &str =
+    "INSERT OR REPLACE INTO answered (session, request_id, request_hash, created, answer) VALUES (?, ?, ?, ?, ?)";
 
 /// Keeps an answer for retries, and lets go of old ones.
+pub(super) fn keep_with(batch: &mut Batch, scope: i64, request: &RequestKey, answer: &str, now: Timestamp) {
+    batch.statement(FORGET).with(oldest(now));
+    batch
+        .statement(KEEP)
+        .with(scope)
+        .with(request.id.as_str())
+        .with(stored(&request.hash))
+        .with(now.as_micros())
+        .with(answer);
+}
+
+/// The same at once.
 pub(super) async fn keep(
     connection: &mut SqliteConnection,
     scope: i64,
@@ -79,16 +88,9 @@ pub(super) async fn keep(
     answer: &str,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    sqlx::query(keep_answer!())
-        .bind(scope)
-        .bind(&request.id)
-        .bind(stored(&request.hash))
-        .bind(now.as_micros())
-        .bind(answer)
-        .bind(oldest(now))
-        .execute(connection)
-        .await?;
-    Ok(())
+    let mut batch = Batch::default();
+    keep_with(&mut batch, scope, request, answer, now);
+    Ok(batch.run(connection).await?)
 }
 
 #[cfg(test)]

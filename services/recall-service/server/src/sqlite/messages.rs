@@ -12,6 +12,7 @@ use steward_recall_core::session::Usage;
 use steward_recall_core::store::{Mark, MessageRange, Taken, Visibility};
 use steward_recall_core::tokenizer;
 use steward_recall_core::turn::Turn;
+use steward_store::Batch;
 
 use super::answers;
 use super::failure::Failure;
@@ -33,22 +34,29 @@ const FOUND: &str = "SELECT s.*,
      LEFT JOIN turn t ON t.session = s.number AND t.id = ?5
      WHERE s.team = ?1 AND s.id = ?2";
 
-/// One append: what is there is loaded, the rules decide, and what they say is written.
+/// What [`append`] has to know.
+pub(super) fn ask(append: &Append, now: Timestamp) -> Batch {
+    let mut batch = Batch::default();
+    batch
+        .statement(FOUND)
+        .with(append.team.as_str())
+        .with(append.session.as_str())
+        .with(append.request.id.as_str())
+        .with(answers::oldest(now))
+        .with(append.turn_id());
+    batch
+}
+
+/// One append: from what is there (see [`ask`]) the rules decide, and what they say is written, most of it by what is given
+/// back: each piece of work for the database costs two changes of thread.
 pub(super) async fn append(
     connection: &mut SqliteConnection,
+    found: Vec<SqliteRow>,
     append: Append,
     now: Timestamp,
-) -> Result<Appended, Failure> {
+) -> Result<(Appended, Batch), Failure> {
     let (team, id, request) = (append.team.clone(), append.session.clone(), append.request.clone());
-    let row = sqlx::query(FOUND)
-        .bind(team.as_str())
-        .bind(id.as_str())
-        .bind(&request.id)
-        .bind(answers::oldest(now))
-        .bind(append.turn_id())
-        .fetch_optional(&mut *connection)
-        .await?;
-    let Some(row) = row else {
+    let Some(row) = found.into_iter().next() else {
         return Err(lifecycle::gone(connection, &team, &id).await?);
     };
     let Numbered { number, mut session } = Numbered::from_row(&row)?;
@@ -61,7 +69,7 @@ pub(super) async fn append(
         let first = first.ok_or_else(|| Error::request_id_reused(&request.id))?;
         let again = answer_again(first, &append, &mut session.lease, now)?;
         sessions::save_lease(connection, number, &session.lease).await?;
-        return Ok(again);
+        return Ok((again, Batch::default()));
     }
     let turn = match row.try_get::<Option<&str>, _>("t_id")? {
         Some(_) => Some(rows::turn(&row, "t_")?),
@@ -102,13 +110,19 @@ async fn write(
     place: &Place,
     request: &RequestKey,
     now: Timestamp,
-) -> Result<Appended, Failure> {
+) -> Result<(Appended, Batch), Failure> {
     let session = &effects.session;
-    for (doc, message) in (place.last_doc + 1..).zip(&effects.messages) {
-        insert(connection, place.session, doc, message).await?;
+    let mut batch = Batch::default();
+    if let [message] = effects.messages.as_slice() {
+        insert_with(&mut batch, place.session, place.last_doc + 1, message)?;
+    } else {
+        // One by one, since a statement that is prepared already is worth more than a long one.
+        for (doc, message) in (place.last_doc + 1..).zip(&effects.messages) {
+            insert(connection, place.session, doc, message).await?;
+        }
     }
     for turn in &effects.turns {
-        save_turn(connection, place.session, turn).await?;
+        save_turn(&mut batch, place.session, turn);
     }
     // The session was loaded without those it had.
     sessions::add_exposures(connection, place.session, &session.exposures, place.exposures, now).await?;
@@ -116,26 +130,31 @@ async fn write(
         outbox::add(connection, due).await?;
     }
     let answer = json(&effects.appended)?;
-    sessions::save(connection, place.session, session, (request, &answer), now).await?;
-    Ok(effects.appended)
+    sessions::save_with(&mut batch, place.session, session, (request, &answer), now)?;
+    Ok((effects.appended, batch))
 }
 
-/// The row and its entry in the index, in one word to the database.
+/// A row; its entry in the index is made beside it.
 const INSERT: &str =
     "INSERT INTO message (doc, session, seq, role, said, sent, tool_calls, tool_call_id, tool_name, is_error,
          tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
          created, native_provider, native_model, native_blocks, place, replaces_to)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?25,
-         ?26);
-     INSERT INTO message_index (rowid, said, tool, day)
-     VALUES (?1, iif(?4 = 'tool', '', ?5), iif(?4 = 'tool', ?5, ?11), ?24)";
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const INDEX: &str = "INSERT INTO message_index (rowid, said, tool, day) VALUES (?, ?, ?, ?)";
 
+/// Writes a message and its entry in the index.
 pub(super) async fn insert(
     connection: &mut SqliteConnection,
     session: i64,
     doc: i64,
     message: &Message,
 ) -> Result<(), Failure> {
+    let mut batch = Batch::default();
+    insert_with(&mut batch, session, doc, message)?;
+    Ok(batch.run(connection).await?)
+}
+
+fn insert_with(batch: &mut Batch, session: i64, doc: i64, message: &Message) -> Result<(), Failure> {
     let body = &message.body;
     let usage: Usage = body.usage.unwrap_or_default();
     let native = body.native.as_ref();
@@ -145,35 +164,44 @@ pub(super) async fn insert(
     } else {
         message.tool_text()
     };
-    sqlx::query(INSERT)
-        .bind(doc)
-        .bind(session)
-        .bind(signed(message.seq))
-        .bind(body.role.as_str())
-        .bind(&body.text)
-        .bind(&body.sent_text)
-        .bind(json(&body.tool_calls)?)
-        .bind(body.result.as_ref().map(|result| result.call_id.as_str()))
-        .bind(body.result.as_ref().map(|result| result.tool_name.as_str()))
-        .bind(body.result.as_ref().is_some_and(|result| result.is_error))
-        .bind(tool_text)
-        .bind(json(&body.spans)?)
-        .bind(usage.input.map(signed))
-        .bind(usage.cached_input.map(signed))
-        .bind(usage.cache_write.map(signed))
-        .bind(usage.output.map(signed))
-        .bind(&message.model)
-        .bind(message.integrity.level())
-        .bind(&body.turn)
-        .bind(message.created.as_micros())
-        .bind(native.map(|native| native.provider.as_str()))
-        .bind(native.map(|native| native.model.as_str()))
-        .bind(native.map(|native| native.blocks_json.as_str()))
-        .bind(tokenizer::day_text(message.created))
-        .bind(message.replaces.map(|replaced| signed(replaced.from)))
-        .bind(message.replaces.map(|replaced| signed(replaced.to)))
-        .execute(connection)
-        .await?;
+    let (said, tool) = if body.role == Role::Tool {
+        ("", body.text.as_str())
+    } else {
+        (body.text.as_str(), tool_text.as_str())
+    };
+    batch
+        .statement(INSERT)
+        .with(doc)
+        .with(session)
+        .with(signed(message.seq))
+        .with(body.role.as_str())
+        .with(body.text.as_str())
+        .with(body.sent_text.as_deref())
+        .with(json(&body.tool_calls)?)
+        .with(body.result.as_ref().map(|result| result.call_id.as_str()))
+        .with(body.result.as_ref().map(|result| result.tool_name.as_str()))
+        .with(body.result.as_ref().is_some_and(|result| result.is_error))
+        .with(tool_text.as_str())
+        .with(json(&body.spans)?)
+        .with(usage.input.map(signed))
+        .with(usage.cached_input.map(signed))
+        .with(usage.cache_write.map(signed))
+        .with(usage.output.map(signed))
+        .with(message.model.as_str())
+        .with(message.integrity.level())
+        .with(body.turn.as_str())
+        .with(message.created.as_micros())
+        .with(native.map(|native| native.provider.as_str()))
+        .with(native.map(|native| native.model.as_str()))
+        .with(native.map(|native| native.blocks_json.as_str()))
+        .with(message.replaces.map(|replaced| signed(replaced.from)))
+        .with(message.replaces.map(|replaced| signed(replaced.to)));
+    batch
+        .statement(INDEX)
+        .with(doc)
+        .with(said)
+        .with(tool)
+        .with(tokenizer::day_text(message.created));
     Ok(())
 }
 
@@ -368,20 +396,18 @@ pub(super) async fn turn_of(
     row.as_ref().map(|row| rows::turn(row, "")).transpose()
 }
 
-async fn save_turn(connection: &mut SqliteConnection, session: i64, turn: &Turn) -> Result<(), Failure> {
-    sqlx::query("INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .bind(session)
-        .bind(&turn.id)
-        .bind(turn.state.as_str())
-        .bind(signed(turn.first_seq))
-        .bind(signed(turn.last_seq))
-        .bind(turn.iterations)
-        .bind(turn.segments)
-        .bind(&turn.error_reason)
-        .bind(&turn.error_message)
-        .bind(turn.created.as_micros())
-        .bind(turn.ended.map(Timestamp::as_micros))
-        .execute(connection)
-        .await?;
-    Ok(())
+fn save_turn(batch: &mut Batch, session: i64, turn: &Turn) {
+    batch
+        .statement("INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .with(session)
+        .with(turn.id.as_str())
+        .with(turn.state.as_str())
+        .with(signed(turn.first_seq))
+        .with(signed(turn.last_seq))
+        .with(turn.iterations)
+        .with(turn.segments)
+        .with(turn.error_reason.as_str())
+        .with(turn.error_message.as_str())
+        .with(turn.created.as_micros())
+        .with(turn.ended.map(Timestamp::as_micros));
 }

@@ -1,12 +1,15 @@
 //! Queries over the index. Matches are offered to the ranking of the core, best first, until it has enough, so that neither
 //! demotion nor a talkative conversation can starve the others (`Q-5`, `Q-6`).
 
+#[cfg(test)]
+mod tests;
+
 use futures::TryStreamExt;
 use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Row, Sqlite, SqliteConnection};
 use steward_base::names::{SessionId, TeamId};
-use steward_base::{Integrity, Timestamp};
+use steward_base::{Integrity, Timestamp, error_chain};
 use steward_recall_core::Error;
 use steward_recall_core::message::{Message, NewMessage, ToolResult};
 use steward_recall_core::search::rank::{Candidate, Ranking};
@@ -61,7 +64,7 @@ macro_rules! best {
         concat!(
             "SELECT doc, strengths FROM (",
             matches!(),
-            " ORDER BY rowid DESC LIMIT 16384) ORDER BY strengths, doc DESC LIMIT ",
+            " ORDER BY rowid DESC LIMIT 10000) ORDER BY strengths, doc DESC LIMIT ",
             $best
         )
     };
@@ -369,8 +372,8 @@ pub(super) async fn look(
     Ok(seen)
 }
 
-/// What was seen of messages, in ascending order. Bytes that are no text show as replacement characters: one bad row must
-/// not hide the others.
+/// What was seen of messages, in ascending order. Bytes that are no text show as signs that say so, and calls that cannot be read
+/// are left out: one bad row must not hide the others.
 fn glimpses(seen: &[u8]) -> Result<Vec<Glimpse>, Failure> {
     type Seen = (i64, String, i64, u8, Option<String>, String, String, i64);
     let seen: Vec<Seen> = serde_json::from_str(&String::from_utf8_lossy(seen))?;
@@ -385,7 +388,14 @@ fn glimpses(seen: &[u8]) -> Result<Vec<Glimpse>, Failure> {
             seq: unsigned(seq),
             body: NewMessage {
                 role: rows::role(&role)?,
-                tool_calls: serde_json::from_str(&calls)?,
+                tool_calls: serde_json::from_str(&calls).unwrap_or_else(|error| {
+                    tracing::error!(
+                        seq,
+                        error = error_chain(&error),
+                        "the calls of a message cannot be read"
+                    );
+                    Vec::new()
+                }),
                 result,
                 text,
                 sent_text: None,

@@ -12,6 +12,7 @@ use steward_recall_core::lease::Lease;
 use steward_recall_core::session::{Exposure, Session};
 use steward_recall_core::store::SessionList;
 use steward_recall_core::update_session::{self, SessionUpdate};
+use steward_store::Batch;
 
 use super::answers::{self, CREATION};
 use super::failure::Failure;
@@ -172,61 +173,64 @@ pub(super) async fn save(
     connection: &mut SqliteConnection,
     number: i64,
     session: &Session,
+    answered: (&RequestKey, &str),
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let mut batch = Batch::default();
+    save_with(&mut batch, number, session, answered, now)?;
+    Ok(batch.run(connection).await?)
+}
+
+/// The same with what else is kept.
+pub(super) fn save_with(
+    batch: &mut Batch,
+    number: i64,
+    session: &Session,
     (request, answer): (&RequestKey, &str),
     now: Timestamp,
 ) -> Result<(), Failure> {
     let holding = session.lease.holding.as_ref();
-    sqlx::query(SAVE)
-        .bind(number)
-        .bind(&request.id)
-        .bind(answers::stored(&request.hash))
-        .bind(now.as_micros())
-        .bind(answer)
-        .bind(answers::oldest(now))
-        .bind(number)
-        .bind(&session.title)
-        .bind(session.counters.turns_since_memory)
-        .bind(session.counters.iterations_since_skill)
-        .bind(session.counters.user_turns)
-        .bind(&session.prefix.tools_sha256)
-        .bind(&session.prefix.system_sha256)
-        .bind(signed(session.prefix.messages_bytes))
-        .bind(&session.prefix.messages_sha256)
-        .bind(session.prefix.planned_breaks)
-        .bind(session.prefix.unplanned_breaks)
-        .bind(session.prefix.requests)
-        .bind(&session.prefix.last_break_reason)
-        .bind(session.usage.input.map(signed))
-        .bind(session.usage.cached_input.map(signed))
-        .bind(session.usage.cache_write.map(signed))
-        .bind(session.usage.output.map(signed))
-        .bind(signed(session.last_seq))
-        .bind(json(&session.open_calls)?)
-        .bind(session.lowest_integrity.level())
-        .bind(&session.open_turn)
-        .bind(session.last_active.as_micros())
-        .bind(signed(session.revision))
-        .bind(signed(session.lease.fence))
-        .bind(holding.map(|holding| holding.turn.as_str()))
-        .bind(holding.map(|holding| holding.holder.as_str()))
-        .bind(holding.map(|holding| holding.expires.as_micros()))
-        .bind(&session.frozen.model)
-        .execute(connection)
-        .await?;
+    batch
+        .statement(SAVE)
+        .with(session.title.as_str())
+        .with(session.counters.turns_since_memory)
+        .with(session.counters.iterations_since_skill)
+        .with(session.counters.user_turns)
+        .with(session.prefix.tools_sha256.as_str())
+        .with(session.prefix.system_sha256.as_str())
+        .with(signed(session.prefix.messages_bytes))
+        .with(session.prefix.messages_sha256.as_str())
+        .with(session.prefix.planned_breaks)
+        .with(session.prefix.unplanned_breaks)
+        .with(session.prefix.requests)
+        .with(session.prefix.last_break_reason.as_str())
+        .with(session.usage.input.map(signed))
+        .with(session.usage.cached_input.map(signed))
+        .with(session.usage.cache_write.map(signed))
+        .with(session.usage.output.map(signed))
+        .with(signed(session.last_seq))
+        .with(json(&session.open_calls)?)
+        .with(session.lowest_integrity.level())
+        .with(session.open_turn.as_deref())
+        .with(session.last_active.as_micros())
+        .with(signed(session.revision))
+        .with(signed(session.lease.fence))
+        .with(holding.map(|holding| holding.turn.as_str()))
+        .with(holding.map(|holding| holding.holder.as_str()))
+        .with(holding.map(|holding| holding.expires.as_micros()))
+        .with(session.frozen.model.as_str())
+        .with(number);
+    answers::keep_with(batch, number, request, answer, now);
     Ok(())
 }
 
-/// Three statements in one: a word to the database costs more than most of what it does. `?1` to `?6` are the answer's.
-const SAVE: &str = concat!(
-    "UPDATE session SET title = ?8, turns_since_memory = ?9, iterations_since_skill = ?10, user_turns = ?11,
-         prefix_tools_sha256 = ?12, prefix_system_sha256 = ?13, prefix_messages_bytes = ?14, prefix_messages_sha256 = ?15,
-         planned_breaks = ?16, unplanned_breaks = ?17, requests = ?18, last_break_reason = ?19, usage_input = ?20,
-         usage_cached_input = ?21, usage_cache_write = ?22, usage_output = ?23, last_seq = ?24, open_calls = ?25,
-         lowest_integrity = ?26, open_turn = ?27, last_active = ?28, revision = ?29, lease_fence = ?30, lease_turn = ?31,
-         lease_holder = ?32, lease_expires = ?33, model = ?34
-     WHERE number = ?7;",
-    answers::keep_answer!()
-);
+const SAVE: &str = "UPDATE session SET title = ?, turns_since_memory = ?, iterations_since_skill = ?, user_turns = ?,
+         prefix_tools_sha256 = ?, prefix_system_sha256 = ?, prefix_messages_bytes = ?, prefix_messages_sha256 = ?,
+         planned_breaks = ?, unplanned_breaks = ?, requests = ?, last_break_reason = ?, usage_input = ?,
+         usage_cached_input = ?, usage_cache_write = ?, usage_output = ?, last_seq = ?, open_calls = ?,
+         lowest_integrity = ?, open_turn = ?, last_active = ?, revision = ?, lease_fence = ?, lease_turn = ?,
+         lease_holder = ?, lease_expires = ?, model = ?
+     WHERE number = ?";
 
 /// Writes what requests begin with; it changes between turns only.
 pub(super) async fn save_prompt(

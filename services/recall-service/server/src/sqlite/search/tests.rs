@@ -1,0 +1,45 @@
+//! How the statements of a search are run: what SQLite plans decides whether they are fast.
+
+use sqlx::{AssertSqlSafe, SqliteConnection};
+use steward_base::names::TeamId;
+use steward_testkit::TempDir;
+
+use super::super::SqliteSessionStore;
+use super::super::teams::Missing;
+use super::{COUNTS, LOOK, unhex};
+
+async fn plan(connection: &mut SqliteConnection, sql: &str) -> Vec<String> {
+    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+    let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(connection).await.unwrap();
+    steps.into_iter().map(|(.., step)| step).collect()
+}
+
+/// Neither reads a table from its beginning to its end.
+#[tokio::test]
+async fn words_are_counted_and_messages_seen_by_way_of_an_index() {
+    let folder = TempDir::new("recall-plans");
+    let store = SqliteSessionStore::open(folder.path().to_owned(), folder.path().join("backups"), 4)
+        .await
+        .unwrap();
+    let team = TeamId::parse("red").unwrap();
+    let sqlite = store.teams.get(&team, Missing::Create).await.unwrap().unwrap();
+    let mut reader = sqlite.read().await.unwrap();
+    for sql in [COUNTS, LOOK] {
+        let steps = plan(&mut reader, sql).await;
+        let searched = steps
+            .iter()
+            .filter(|step| step.starts_with("SEARCH") || step.contains("VIRTUAL TABLE INDEX 0:M"));
+        assert!(searched.count() >= 2, "{steps:#?}");
+        for whole in ["SCAN message ", "SCAN m ", "SCAN s ", "SCAN session "] {
+            assert!(
+                steps.iter().all(|step| !format!("{step} ").starts_with(whole)),
+                "{steps:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn hexadecimal_digits_are_bytes() {
+    assert_eq!(unhex("00FF10a"), [0, 255, 16]);
+}
