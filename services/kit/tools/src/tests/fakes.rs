@@ -170,6 +170,13 @@ impl MemoryService for Fake {
         }))
     }
 
+    async fn get_proposal(
+        &self,
+        _: Request<memory::GetProposalRequest>,
+    ) -> Result<Response<memory::GetProposalResponse>, Status> {
+        Err(unused())
+    }
+
     async fn reject_proposal(
         &self,
         request: Request<memory::RejectProposalRequest>,
@@ -271,6 +278,22 @@ impl MemoryService for Fake {
 
 #[tonic::async_trait]
 impl RecallService for Fake {
+    type ExportSessionsStream = futures::stream::Empty<Result<recall::ExportSessionsResponse, Status>>;
+
+    async fn export_sessions(
+        &self,
+        _: Request<recall::ExportSessionsRequest>,
+    ) -> Result<Response<Self::ExportSessionsStream>, Status> {
+        Err(unused())
+    }
+
+    async fn import_sessions(
+        &self,
+        _: Request<tonic::Streaming<recall::ImportSessionsRequest>>,
+    ) -> Result<Response<recall::ImportSessionsResponse>, Status> {
+        Err(unused())
+    }
+
     async fn search(&self, _: Request<recall::SearchRequest>) -> Result<Response<recall::SearchResponse>, Status> {
         next(&self.0.search)
     }

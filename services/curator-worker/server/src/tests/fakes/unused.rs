@@ -76,6 +76,7 @@ service! {
         revert_entry(RevertEntryRequest) -> RevertEntryResponse;
         get_snapshot(GetSnapshotRequest) -> GetSnapshotResponse;
         reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+        get_proposal(GetProposalRequest) -> GetProposalResponse;
         diff_revisions(DiffRevisionsRequest) -> DiffRevisionsResponse;
         get_inbox(GetInboxRequest) -> GetInboxResponse;
         stage_correction(StageCorrectionRequest) -> StageCorrectionResponse;
@@ -116,6 +117,9 @@ service! {
         mark_compacted(MarkCompactedRequest) -> MarkCompactedResponse;
         list_expired_turns(ListExpiredTurnsRequest) -> ListExpiredTurnsResponse;
         check_integrity(CheckIntegrityRequest) -> CheckIntegrityResponse;
+        backup_team(BackupTeamRequest) -> BackupTeamResponse;
+        list_backups(ListBackupsRequest) -> ListBackupsResponse;
+        restore_team(RestoreTeamRequest) -> RestoreTeamResponse;
     }
 }
 
