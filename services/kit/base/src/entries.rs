@@ -9,6 +9,9 @@ use unicode_normalization::UnicodeNormalization as _;
 /// What stands between two entries.
 pub const SEPARATOR: &str = "\n§\n";
 
+/// What some editors put at the head of a file. Anywhere else it is a character like others.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The kept form of a text.
 pub fn canonical(text: &str) -> String {
     let unified = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -18,21 +21,27 @@ pub fn canonical(text: &str) -> String {
 /// Entries as one text, joined by [`SEPARATOR`]. A line of an entry that could be taken for a separator gets a
 /// backslash in front, so that [`import`] gives back exactly these entries.
 pub fn export<'a>(entries: impl IntoIterator<Item = &'a str>) -> String {
-    entries
+    let text = entries
         .into_iter()
         .map(|entry| map_lines(entry, escape))
         .collect::<Vec<_>>()
-        .join(SEPARATOR)
+        .join(SEPARATOR);
+    if text.starts_with(BYTE_ORDER_MARK) {
+        // The first one is taken for the file's.
+        return format!("{BYTE_ORDER_MARK}{text}");
+    }
+    text
 }
 
 /// The entries of an exported text, in kept form. Accepts what people do to such a file by hand: other line ends, blank
 /// lines around a separator, blanks at its sides, a paragraph of their own at the end.
 pub fn import(text: &str) -> Vec<String> {
-    let text = text
-        .strip_prefix('\u{feff}')
-        .unwrap_or(text)
-        .replace("\r\n", "\n")
-        .replace('\r', "\n");
+    split(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))
+}
+
+/// [`import`] for what stands inside a file, where nothing is a byte order mark.
+pub fn split(text: &str) -> Vec<String> {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut entries = vec![Vec::new()];
     for line in text.split('\n') {
         if line.trim() == "§" {
@@ -78,6 +87,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// D-11: the mark of a file is none of its entries', and an entry's is none of the file's.
+    #[test]
+    fn a_byte_order_mark_is_the_files_only_at_its_head() {
+        assert_eq!(import("\u{feff}a\n§\n\u{feff}b"), ["a", "\u{feff}b"]);
+        for entries in [["\u{feff}a", "b"], ["a", "\u{feff}"], ["\u{feff}", "\u{feff}\u{feff}b"]] {
+            assert_eq!(import(&export(entries)), entries);
+        }
+    }
+
     #[test]
     fn a_trailing_blank_and_a_decomposed_form_make_no_difference() {
         assert_eq!(
@@ -110,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_entries_round_trip(entries in prop::collection::vec("[ a§\\\\\n\r\t\u{301}]{0,12}", 0..6)) {
+        fn any_entries_round_trip(entries in prop::collection::vec("[ a§\\\\\n\r\t\u{301}\u{feff}]{0,12}", 0..6)) {
             let entries: Vec<String> =
                 entries.iter().map(|entry| canonical(entry)).filter(|entry| !entry.is_empty()).collect();
             let text = export(entries.iter().map(String::as_str));
