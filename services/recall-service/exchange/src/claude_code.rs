@@ -122,7 +122,9 @@ fn assistant(draft: &mut Draft, reply: &mut String, message: &Value, at: i64) {
         }
         open.text.push_str(&text);
         open.tool_calls.extend(calls.iter().cloned());
-        calls.iter().for_each(|call| draft.name_call(call));
+        for call in &calls {
+            draft.name_call(call);
+        }
         return;
     }
     if text.is_empty() && calls.is_empty() {

@@ -88,10 +88,9 @@ fn read_as_everything(input: &[u8]) {
         }
     }
     let text = String::from_utf8_lossy(input).into_owned();
-    claude_code::convert("ann", "file", input)
-        .sessions
-        .iter()
-        .for_each(again);
+    for session in &claude_code::convert("ann", "file", input).sessions {
+        again(session);
+    }
     let session = SessionRow {
         id: "a".to_owned(),
         title: text.clone(),
@@ -109,10 +108,9 @@ fn read_as_everything(input: &[u8]) {
         ..MessageRow::default()
     };
     let rows = [row("user"), row("assistant"), row("tool"), row(&text)];
-    hermes::convert("ann", &[session], &rows)
-        .sessions
-        .iter()
-        .for_each(again);
+    for session in &hermes::convert("ann", &[session], &rows).sessions {
+        again(session);
+    }
 }
 
 fn again(session: &SessionLine) {

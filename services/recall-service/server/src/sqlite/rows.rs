@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 use steward_base::names::{NameError, SessionId, TeamId, UserId};
-use steward_base::{Integrity, Timestamp};
+use steward_base::{Integrity, Timestamp, error_chain};
 use steward_recall_core::Error;
 use steward_recall_core::lease::{Holding, Lease};
 use steward_recall_core::message::{Message, Native, NewMessage, Replaced, Role, ToolResult};
@@ -36,6 +36,30 @@ pub(super) fn json_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String
 
 fn parsed<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Failure> {
     Ok(serde_json::from_str(row.try_get(column)?)?)
+}
+
+/// A text of a message. Bytes that are none become signs that say so: one bad row must not hide a conversation.
+fn salvaged(row: &SqliteRow, column: &str) -> Result<Option<String>, Failure> {
+    match row.try_get(column) {
+        Err(sqlx::Error::ColumnDecode { .. }) => {
+            tracing::error!(column, "a message holds bytes that are no text");
+            let bytes: Option<Vec<u8>> = row.try_get_unchecked(column)?;
+            Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        }
+        read => Ok(read?),
+    }
+}
+
+/// What belongs to a message, for which the same holds. How far it may be trusted is a column of its own.
+fn or_empty<T: DeserializeOwned + Default>(row: &SqliteRow, column: &str) -> T {
+    parsed(row, column).unwrap_or_else(|Failure(error)| {
+        tracing::error!(
+            column,
+            error = error_chain(&error),
+            "a part of a message cannot be read"
+        );
+        T::default()
+    })
 }
 
 fn number(row: &SqliteRow, column: &str) -> Result<u64, Failure> {
@@ -200,11 +224,11 @@ pub(super) fn message(row: &SqliteRow) -> Result<Message, Failure> {
         seq: number(row, "seq")?,
         body: NewMessage {
             role: named(row.try_get("role")?, Role::parse)?,
-            text: row.try_get("said")?,
-            sent_text: row.try_get("sent")?,
-            tool_calls: parsed(row, "tool_calls")?,
+            text: salvaged(row, "said")?.unwrap_or_default(),
+            sent_text: salvaged(row, "sent")?,
+            tool_calls: or_empty(row, "tool_calls"),
             result,
-            spans: parsed(row, "spans")?,
+            spans: or_empty(row, "spans"),
             usage: (usage != Usage::default()).then_some(usage),
             turn: row.try_get("turn")?,
             native: native(row)?,

@@ -255,3 +255,37 @@ async fn a_damage_that_was_found_is_told_until_it_is_mended() {
     store.check_integrity(&team("red"), true).await.unwrap();
     assert_eq!(store.index_trouble(&team("red")), None);
 }
+
+/// One bad row hides neither its conversation nor any other, and the index can be made of it.
+#[tokio::test]
+async fn bad_bytes_in_one_row_hide_no_other() {
+    let folder = TempDir::new("recall-bad-row");
+    let store = filled(&folder).await;
+    create(&store, "red", "s7").await;
+    let fence = lease(&store, "red", "s7").await;
+    for (seq, text) in [(0, "a goosander"), (1, "a smew"), (2, "a garganey")] {
+        store
+            .append(append("red", "s7", fence, seq, text), at(1))
+            .await
+            .unwrap();
+    }
+    run(
+        &store,
+        &[
+            "UPDATE message SET said = CAST(x'61ff62' AS TEXT), spans = 'torn', tool_calls = '[{'
+             WHERE seq = 2 AND session = (SELECT number FROM session WHERE id = 's7')",
+        ],
+    )
+    .await;
+    store.close().await;
+    drop(store);
+    let store = open_store(&folder, 4).await.unwrap();
+    let range = MessageRange::in_context(1, 9, 9);
+    let read = store.messages(&team("red"), &session("s7"), &range).await.unwrap();
+    let texts: Vec<&str> = read.iter().map(|message| message.body.text.as_str()).collect();
+    assert_eq!(texts, ["a goosander", "a\u{fffd}b", "a garganey"]);
+    store.check_integrity(&team("red"), true).await.unwrap();
+    for bird in ["goosander", "garganey", "沙鸭"] {
+        assert_eq!(found(&store, bird).await.unwrap().len(), 1, "{bird}");
+    }
+}
