@@ -1,6 +1,7 @@
 //! The operations of the hub. There is one way in: install, update and restore all go through [`Hub::fetch`], and what
 //! it leaves approved goes through [`Hub::install`], which scans once more and installs the very bytes it scanned.
 
+mod events;
 mod installed;
 mod trail;
 mod update;
@@ -14,14 +15,16 @@ use steward_base::{Clock, IdGen, Role};
 use steward_skill_scanner::structure::Limits;
 use steward_skill_scanner::{Options, Report, Scanner, Suppression, Tree, change, structure, suppress};
 
-use crate::audit::{Action, Event};
+use crate::audit::Action;
 use crate::error::{Error, StoreError};
 use crate::lock::Drift;
 use crate::policy::MAY_FORCE;
-use crate::quarantine::{Arrival, Item, State, told};
+use crate::quarantine::{Arrival, Item, State};
 use crate::search::{Results, search};
 use crate::source::{Resolved, Source, SourceError};
 use crate::store::{Holder, HubStore, Install, Installed, Local, Placed};
+
+use events::{arrival_events, event, facts, install_event};
 
 pub use installed::Rescanned;
 pub use trail::Proof;
@@ -212,7 +215,18 @@ impl Hub {
         progress(Stage::Resolving {
             source: source.name().to_owned(),
         });
-        let resolved = source.resolve(reference).await.map_err(failed)?;
+        let resolved = match source.resolve(reference).await {
+            Ok(resolved) => resolved,
+            Err(error) => {
+                // Some sources have the bytes before they know the revision: what is refused then is on record too.
+                if is_refusal(&error) {
+                    let facts = [("source", source.name()), ("reference", reference)];
+                    let facts = facts.map(|(key, value)| (key.to_owned(), value.to_owned()));
+                    self.record_refusal(actor, reference, facts.into(), &error).await?;
+                }
+                return Err(failed(error));
+            }
+        };
         progress(Stage::Fetching {
             revision: resolved.revision.clone(),
         });
@@ -225,14 +239,21 @@ impl Hub {
                 Ok((resolved, tree))
             }
             Err(error) => {
-                self.record_refusal(actor, &resolved, &error).await?;
+                self.record_refusal(actor, &resolved.name, facts(&resolved), &error)
+                    .await?;
                 Err(failed(error))
             }
         }
     }
 
-    async fn record_refusal(&self, actor: Actor<'_>, resolved: &Resolved, error: &SourceError) -> Result<(), Error> {
-        let mut event = event(Action::Refuse, &resolved.name, actor, facts(resolved));
+    async fn record_refusal(
+        &self,
+        actor: Actor<'_>,
+        subject: &str,
+        facts: BTreeMap<String, String>,
+        error: &SourceError,
+    ) -> Result<(), Error> {
+        let mut event = event(Action::Refuse, subject, actor, facts);
         event.details.insert("problem".to_owned(), error.to_string());
         Ok(self
             .parts
@@ -486,6 +507,14 @@ struct Judged {
     change: Option<steward_skill_scanner::Change>,
 }
 
+/// Whether bytes were looked at and turned down, and not merely none found.
+const fn is_refusal(error: &SourceError) -> bool {
+    matches!(
+        error,
+        SourceError::Archive(_) | SourceError::Incomplete { .. } | SourceError::Withheld { .. }
+    )
+}
+
 fn differing(drift: Drift) -> Vec<String> {
     drift
         .changed
@@ -502,72 +531,6 @@ fn name_in(tree: &Tree) -> Option<String> {
     steward_skill_scanner::header::parse(text)
         .ok()
         .map(|header| header.name)
-}
-
-fn event(action: Action, subject: &str, actor: Actor<'_>, details: BTreeMap<String, String>) -> Event {
-    Event {
-        action,
-        subject: subject.to_owned(),
-        actor: actor.user.to_owned(),
-        details,
-    }
-}
-
-fn facts(resolved: &Resolved) -> BTreeMap<String, String> {
-    [
-        ("source", &resolved.source),
-        ("reference", &resolved.reference),
-        ("revision", &resolved.revision),
-    ]
-    .into_iter()
-    .map(|(key, value)| (key.to_owned(), value.clone()))
-    .collect()
-}
-
-fn install_event(install: &Install<'_>) -> Event {
-    let (item, lock) = (install.item, &install.installed.lock);
-    let action = if install.before.is_some() {
-        Action::Update
-    } else {
-        Action::Install
-    };
-    let mut facts = facts(&item.resolved);
-    facts.insert("digest".to_owned(), lock.digest.clone());
-    facts.insert("item".to_owned(), item.id.clone());
-    if let Some(reason) = &lock.forced {
-        facts.insert("forced".to_owned(), reason.clone());
-    }
-    if let Some(before) = install.before {
-        facts.insert("replaces".to_owned(), before.digest.clone());
-    }
-    event(action, &lock.name, install.actor, facts)
-}
-
-fn arrival_events(actor: Actor<'_>, item: &Item, digest: String) -> Vec<Event> {
-    let name = &item.resolved.name;
-    let mut fetched = facts(&item.resolved);
-    fetched.insert("digest".to_owned(), digest);
-    fetched.insert("item".to_owned(), item.id.clone());
-    let mut events = vec![event(Action::Fetch, name, actor, fetched)];
-    if let Some(report) = &item.report {
-        let details = [
-            ("verdict", report.verdict.to_string()),
-            ("scan", report.id()),
-            ("scanner", report.scanner.clone()),
-            ("rule_set", report.rule_set.clone()),
-        ];
-        let details = details
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect();
-        events.push(event(Action::Verdict, name, actor, details));
-    } else {
-        let details = BTreeMap::from([("problems".to_owned(), told(&item.problems).join("; "))]);
-        events.push(event(Action::Refuse, name, actor, details));
-    }
-    let details = BTreeMap::from([("decision".to_owned(), item.state.as_str().to_owned())]);
-    events.push(event(Action::Decision, name, actor, details));
-    events
 }
 
 #[cfg(test)]

@@ -100,3 +100,21 @@ async fn h_7_any_entry_can_be_shown_to_be_in_the_log() {
         assert_eq!(missing.unwrap_err(), Error::NoEntry { sequence });
     }
 }
+
+#[tokio::test]
+async fn d_19_what_is_refused_before_its_revision_is_known_is_on_record() {
+    let shelf = Shelf::new("a", Trust::Community, SAFE);
+    let rig = rig(vec![Arc::clone(&shelf) as Arc<dyn Source>]);
+    shelf.fail(SourceError::Incomplete {
+        file: "references/a.md".to_owned(),
+        problem: "is listed and was not delivered".to_owned(),
+    });
+    rig.hub.bring(ADA, "tidy").await.expect_err("refused");
+    let log = rig.hub.audit("red").await.expect("a log");
+    assert!(log[0].action == Action::Refuse && log[0].details["problem"].contains("references/a.md"));
+    shelf.fail(SourceError::Gone {
+        reference: "tidy".to_owned(),
+    });
+    rig.hub.bring(ADA, "tidy").await.expect_err("not there");
+    assert_eq!(rig.hub.audit("red").await.expect("a log").len(), 1, "nothing came in");
+}
