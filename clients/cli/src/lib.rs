@@ -43,6 +43,9 @@ pub enum Verb {
     /// What the reviewer did after your turns.
     #[command(subcommand)]
     Reviews(verbs::reviews::Verb),
+    /// Everything that is held on a person: export and erase.
+    #[command(subcommand)]
+    People(verbs::people::Verb),
     /// The ageing of the team's library: run, undo, pause, look.
     #[command(subcommand)]
     Curator(verbs::curator::Verb),
@@ -88,6 +91,7 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
             Verb::Hub(verb) => verbs::hub::run(verb, &session, &mut output).await,
             Verb::Recall(verb) => verbs::recall::run(verb, &session, &mut output).await,
             Verb::Reviews(verb) => verbs::reviews::run(verb, &session, &mut output).await,
+            Verb::People(verb) => verbs::people::run(verb, &session, &mut output).await,
             Verb::Curator(verb) => verbs::curator::run(verb, &session, &mut output).await,
             Verb::Models(verb) => verbs::models::run(verb, &session, &mut output).await,
             Verb::Access(verb) => verbs::access::run(verb, &session, &mut output).await,

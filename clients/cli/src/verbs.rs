@@ -7,6 +7,7 @@ pub mod health;
 pub mod hub;
 pub mod memory;
 pub mod models;
+pub mod people;
 pub mod recall;
 pub mod reviews;
 pub mod secrets;

@@ -57,6 +57,8 @@ const VERBS: &[(&str, &str)] = &[
     ("learning.v1.CuratorService/ListCurationRuns", "curator history"),
     ("learning.v1.CuratorService/GetCurationReport", "curator report"),
     ("learning.v1.CuratorService/RollbackCurationRun", "curator rollback"),
+    ("learning.v1.PersonService/ExportPerson", "people export"),
+    ("learning.v1.PersonService/ErasePerson", "people erase"),
     ("learning.v1.ReviewService/ListReviews", "reviews list"),
     ("learning.v1.ReviewService/GetReview", "reviews show"),
     ("learning.v1.ReviewService/WatchReviews", "reviews watch"),

@@ -187,6 +187,14 @@ facade! {
 }
 
 facade! {
+    /// `steward.learning.v1.PersonService`: all that is held on a person.
+    PersonClient = learning::person_service_client::PersonServiceClient {
+        erase_person(ErasePersonRequest) -> ErasePersonResponse;
+        => export_person(ExportPersonRequest) -> ExportPersonResponse;
+    }
+}
+
+facade! {
     /// `steward.learning.v1.CuratorService`: the ageing of a team's library.
     CuratorClient = learning::curator_service_client::CuratorServiceClient {
         run_curation(RunCurationRequest) -> RunCurationResponse;
@@ -372,6 +380,8 @@ pub struct Client {
     pub reviews: ReviewClient,
     /// The ageing of a team's library.
     pub curator: CuratorClient,
+    /// All that is held on a person.
+    pub people: PersonClient,
     /// Memory entries.
     pub memory: MemoryClient,
     /// Search in the past.
@@ -412,6 +422,7 @@ impl Client {
             sessions: SessionClient::new(wire("agent")),
             reviews: ReviewClient::new(wire("learning")),
             curator: CuratorClient::new(wire("learning")),
+            people: PersonClient::new(wire("learning")),
             memory: MemoryClient::new(wire("memory")),
             recall: RecallClient::new(wire("recall")),
             store: SessionStoreClient::new(wire("recall")),

@@ -26,8 +26,8 @@ pub use credentials::{Credentials, TokenSyntax};
 pub use error::{BoxError, ClientError, ErrorDetails, ErrorOrigin};
 pub use facade::{
     AccessClient, AgentClient, AuditClient, BundleClient, Client, CommandClient, CuratorClient, DEFAULT_TIMEOUT,
-    ExchangeClient, HubClient, LibraryClient, MAX_MESSAGE_BYTES, MemoryClient, ModelClient, ProviderClient,
-    RecallClient, ResponseStream, ReviewClient, RevocationClient, SecretClient, SessionClient, SessionStoreClient,
-    SkillClient, SkillProposalClient,
+    ExchangeClient, HubClient, LibraryClient, MAX_MESSAGE_BYTES, MemoryClient, ModelClient, PersonClient,
+    ProviderClient, RecallClient, ResponseStream, ReviewClient, RevocationClient, SecretClient, SessionClient,
+    SessionStoreClient, SkillClient, SkillProposalClient,
 };
 pub use wire::{RetryPolicy, Wire, WireRequest, WireResponse, parse_timeout, render_timeout};

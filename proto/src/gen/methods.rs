@@ -52,6 +52,8 @@ pub static METHODS: &[Method] = &[
     Method { path: "/steward.learning.v1.CuratorService/ListCurationRuns", idempotency: Idempotency::NoSideEffects, min_role: 3, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.learning.v1.CuratorService/GetCurationReport", idempotency: Idempotency::NoSideEffects, min_role: 3, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.learning.v1.CuratorService/RollbackCurationRun", idempotency: Idempotency::Idempotent, min_role: 3, capability: "", service: false, public: false, server_streaming: false },
+    Method { path: "/steward.learning.v1.PersonService/ExportPerson", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "", service: false, public: false, server_streaming: true },
+    Method { path: "/steward.learning.v1.PersonService/ErasePerson", idempotency: Idempotency::Idempotent, min_role: 2, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.learning.v1.ReviewService/ListReviews", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.learning.v1.ReviewService/GetReview", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "", service: false, public: false, server_streaming: false },
     Method { path: "/steward.learning.v1.ReviewService/WatchReviews", idempotency: Idempotency::NoSideEffects, min_role: 2, capability: "", service: false, public: false, server_streaming: true },

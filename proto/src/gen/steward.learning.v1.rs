@@ -2422,3 +2422,567 @@ pub mod review_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// Request of ExportPerson.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportPersonRequest {
+    /// The person, `teams/{team}/users/{user}`; the caller.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ExportPersonRequest {
+    const NAME: &'static str = "ExportPersonRequest";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.ExportPersonRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.ExportPersonRequest".into()
+    }
+}
+/// Response of ExportPerson: one thing that is held.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExportPersonResponse {
+    /// What it is.
+    #[prost(oneof = "export_person_response::Held", tags = "1, 2, 3, 4, 5")]
+    pub held: ::core::option::Option<export_person_response::Held>,
+}
+/// Nested message and enum types in `ExportPersonResponse`.
+pub mod export_person_response {
+    /// What it is.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Held {
+        /// A session, before its messages.
+        #[prost(message, tag = "1")]
+        Session(super::super::super::recall::v1::Session),
+        /// A message.
+        #[prost(message, tag = "2")]
+        Message(super::HeldMessage),
+        /// Something in memory.
+        #[prost(message, tag = "3")]
+        Memory(super::super::super::memory::v1::ExportUserMemoryResponse),
+        /// A skill of the person's own.
+        #[prost(message, tag = "4")]
+        Skill(super::HeldSkill),
+        /// A review of a turn.
+        #[prost(message, tag = "5")]
+        Review(super::Review),
+    }
+}
+impl ::prost::Name for ExportPersonResponse {
+    const NAME: &'static str = "ExportPersonResponse";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.ExportPersonResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.ExportPersonResponse".into()
+    }
+}
+/// A message with its session.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeldMessage {
+    /// `teams/{team}/sessions/{session}`.
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    /// The message, undone and compacted ones included.
+    #[prost(message, optional, tag = "2")]
+    pub message: ::core::option::Option<super::super::recall::v1::Message>,
+}
+impl ::prost::Name for HeldMessage {
+    const NAME: &'static str = "HeldMessage";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.HeldMessage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.HeldMessage".into()
+    }
+}
+/// A skill with its files.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeldSkill {
+    /// The skill.
+    #[prost(message, optional, tag = "1")]
+    pub skill: ::core::option::Option<super::super::skill::v1::Skill>,
+    /// Its files as they are now.
+    #[prost(message, repeated, tag = "2")]
+    pub files: ::prost::alloc::vec::Vec<super::super::skill::v1::SkillContent>,
+}
+impl ::prost::Name for HeldSkill {
+    const NAME: &'static str = "HeldSkill";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.HeldSkill".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.HeldSkill".into()
+    }
+}
+/// Request of ErasePerson.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ErasePersonRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+    /// Also erases entries of shared memory that rest on this person's words alone and were not typed by the person.
+    #[prost(bool, tag = "2")]
+    pub shared: bool,
+}
+impl ::prost::Name for ErasePersonRequest {
+    const NAME: &'static str = "ErasePersonRequest";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.ErasePersonRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.ErasePersonRequest".into()
+    }
+}
+/// Response of ErasePerson.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ErasePersonResponse {
+    /// Sessions that this call erased with their messages.
+    #[prost(uint64, tag = "1")]
+    pub sessions: u64,
+    /// Reviews with their journals and the opening words of their writes.
+    #[prost(uint64, tag = "2")]
+    pub reviews: u64,
+    /// Memory entries that were present.
+    #[prost(uint64, tag = "3")]
+    pub entries: u64,
+    /// Revisions of memory entries.
+    #[prost(uint64, tag = "4")]
+    pub revisions: u64,
+    /// Own skills that were destroyed.
+    #[prost(uint64, tag = "5")]
+    pub skills: u64,
+    /// What is still found: anything but 0 means that the call is to be made again, or that somebody else has to act.
+    #[prost(uint64, tag = "6")]
+    pub found_after: u64,
+    /// What rests on the person beyond their own stores, and what is left of their own.
+    #[prost(message, repeated, tag = "7")]
+    pub derived: ::prost::alloc::vec::Vec<DerivedArtifact>,
+}
+impl ::prost::Name for ErasePersonResponse {
+    const NAME: &'static str = "ErasePersonResponse";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.ErasePersonResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.ErasePersonResponse".into()
+    }
+}
+/// Something that rests on a person.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DerivedArtifact {
+    /// Resource name of a memory entry, a skill, a session or a review.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Revision that rests on the person; empty where there are none.
+    #[prost(string, tag = "2")]
+    pub revision: ::prost::alloc::string::String,
+    /// How, in words.
+    #[prost(string, tag = "3")]
+    pub cause: ::prost::alloc::string::String,
+    /// Whether it was erased.
+    #[prost(bool, tag = "4")]
+    pub erased: bool,
+}
+impl ::prost::Name for DerivedArtifact {
+    const NAME: &'static str = "DerivedArtifact";
+    const PACKAGE: &'static str = "steward.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.learning.v1.DerivedArtifact".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.learning.v1.DerivedArtifact".into()
+    }
+}
+/// Generated client implementations.
+pub mod person_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Gives out and erases what is held on a person: sessions and messages, memory, own skills, reviews. Each service does its
+    /// part; what a call has done stays done, so that one that broke off is made again and goes on with what is left.
+    #[derive(Debug, Clone)]
+    pub struct PersonServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> PersonServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> PersonServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            PersonServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Gives out everything, item by item, to that person alone. Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
+        pub async fn export_person(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportPersonRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportPersonResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.learning.v1.PersonService/ExportPerson",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.learning.v1.PersonService", "ExportPerson"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Erases everything for good, for that person and for an admin, and reports what others share that rests on the person,
+        /// and what is left: a session whose turn runs, a review that was asked to stop, a skill that only a maintainer may purge.
+        /// What was told to an external memory is that server's to erase. Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
+        pub async fn erase_person(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ErasePersonRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ErasePersonResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.learning.v1.PersonService/ErasePerson",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.learning.v1.PersonService", "ErasePerson"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod person_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with PersonServiceServer.
+    #[async_trait]
+    pub trait PersonService: std::marker::Send + std::marker::Sync + 'static {
+        /// Server streaming response type for the ExportPerson method.
+        type ExportPersonStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ExportPersonResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Gives out everything, item by item, to that person alone. Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
+        async fn export_person(
+            &self,
+            request: tonic::Request<super::ExportPersonRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExportPersonStream>,
+            tonic::Status,
+        >;
+        /// Erases everything for good, for that person and for an admin, and reports what others share that rests on the person,
+        /// and what is left: a session whose turn runs, a review that was asked to stop, a skill that only a maintainer may purge.
+        /// What was told to an external memory is that server's to erase. Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
+        async fn erase_person(
+            &self,
+            request: tonic::Request<super::ErasePersonRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ErasePersonResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Gives out and erases what is held on a person: sessions and messages, memory, own skills, reviews. Each service does its
+    /// part; what a call has done stays done, so that one that broke off is made again and goes on with what is left.
+    #[derive(Debug)]
+    pub struct PersonServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> PersonServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for PersonServiceServer<T>
+    where
+        T: PersonService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/steward.learning.v1.PersonService/ExportPerson" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportPersonSvc<T: PersonService>(pub Arc<T>);
+                    impl<
+                        T: PersonService,
+                    > tonic::server::ServerStreamingService<super::ExportPersonRequest>
+                    for ExportPersonSvc<T> {
+                        type Response = super::ExportPersonResponse;
+                        type ResponseStream = T::ExportPersonStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportPersonRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PersonService>::export_person(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportPersonSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.learning.v1.PersonService/ErasePerson" => {
+                    #[allow(non_camel_case_types)]
+                    struct ErasePersonSvc<T: PersonService>(pub Arc<T>);
+                    impl<
+                        T: PersonService,
+                    > tonic::server::UnaryService<super::ErasePersonRequest>
+                    for ErasePersonSvc<T> {
+                        type Response = super::ErasePersonResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ErasePersonRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PersonService>::erase_person(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ErasePersonSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for PersonServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "steward.learning.v1.PersonService";
+    impl<T> tonic::server::NamedService for PersonServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}

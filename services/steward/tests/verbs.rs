@@ -160,6 +160,10 @@ async fn memory(walk: &mut Walk) {
     let kept = walk.installation.run(&["memory", "erase", "--json"]).await;
     assert_eq!(kept.code, Some(1), "nothing is erased unasked");
     assert_eq!(walk.ok(&["memory", "erase", "--yes"]).await["foundAfter"], 0);
+    walk.ok(&["people", "export"]).await;
+    walk.saw(&["people", "erase"]);
+    let kept = walk.installation.run(&["people", "erase", "--json"]).await;
+    assert_eq!(kept.code, Some(1), "nothing is erased unasked");
 }
 
 async fn inbox(walk: &mut Walk) {

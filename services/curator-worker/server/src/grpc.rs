@@ -5,6 +5,7 @@ mod convert;
 mod curator;
 mod get_review;
 mod list_reviews;
+mod person;
 mod retry_review;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use tonic::{Request, Response, Status};
 use crate::sqlite::{Ledger, Whose};
 
 pub(crate) use curator::CuratorHandlers;
+pub(crate) use person::PersonHandlers;
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "learning.steward.dev";

@@ -11,6 +11,7 @@ mod grpc;
 mod identity;
 mod metrics;
 mod peers;
+mod people;
 mod sqlite;
 #[cfg(test)]
 mod tests;
@@ -20,10 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steward_client::{
-    AccessClient, LibraryClient, MemoryClient, ModelClient, RecallClient, SessionStoreClient, SkillClient, Wire,
+    AccessClient, ExchangeClient, LibraryClient, MemoryClient, ModelClient, RecallClient, SessionStoreClient,
+    SkillClient, Wire,
 };
 use steward_grpc::{Auth, Built, BuiltBuilder};
 use steward_proto::learning::v1::curator_service_server::CuratorServiceServer;
+use steward_proto::learning::v1::person_service_server::PersonServiceServer;
 use steward_proto::learning::v1::review_service_server::ReviewServiceServer;
 use steward_runtime::reconcile::{Every, Runner};
 use steward_runtime::{Boot, Nudge, Policy, Reconciler, StartError};
@@ -33,6 +36,7 @@ pub use config::{Config, CurationConfig};
 use background::{CurationDue, Curator, NoSchedules, Outbox, Reviewer, RevocationPull, Standing, Sweeper};
 use config::seconds;
 use peers::PeerClients;
+use people::People;
 use sqlite::Ledger;
 
 /// The worker's own token, below the data folder, unless set otherwise.
@@ -53,6 +57,8 @@ pub struct Deps {
     pub skills: SkillClient,
     /// skill-registry: the library, for curations.
     pub library: LibraryClient,
+    /// skill-registry: the files of a person's own skills.
+    pub exchange: ExchangeClient,
     /// agent-orchestrator: model calls.
     pub model: ModelClient,
     /// agent-orchestrator: tokens of jobs, and revocations.
@@ -69,6 +75,7 @@ impl Deps {
             memory: MemoryClient::new(memory.clone()),
             skills: SkillClient::new(skills.clone()),
             library: LibraryClient::new(skills.clone()),
+            exchange: ExchangeClient::new(skills.clone()),
             model: ModelClient::new(agent.clone()),
             access: AccessClient::new(agent.clone()),
         }
@@ -99,9 +106,14 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let curator = CuratorServiceServer::new(curator)
         .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
         .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
+    let people = people(&config, &deps, &ledger, boot);
+    let people = PersonServiceServer::new(grpc::PersonHandlers(people))
+        .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
     let builder = Built::builder("curator-worker", boot, Arc::clone(&deps.auth))
         .service(server)
-        .service(curator);
+        .service(curator)
+        .service(people);
     work(builder, config, deps, &ledger, boot).build().await
 }
 
@@ -111,13 +123,26 @@ struct Own {
     access: AccessClient,
 }
 
+/// Where the worker's own token is.
+fn token_file(config: &Config, boot: &Boot) -> PathBuf {
+    let file = config.token_file.clone();
+    file.unwrap_or_else(|| boot.data_dir.join(PathBuf::from(TOKEN_FILE)))
+}
+
+fn people(config: &Config, deps: &Deps, ledger: &Ledger, boot: &Boot) -> People {
+    let own = identity::own(token_file(config, boot));
+    People {
+        ledger: ledger.clone(),
+        sessions: deps.sessions.clone().with_credentials(own),
+        memory: deps.memory.clone(),
+        skills: deps.skills.clone(),
+        exchange: deps.exchange.clone(),
+    }
+}
+
 /// Adds what the worker does by itself.
 fn work(builder: BuiltBuilder, config: Config, deps: Deps, ledger: &Ledger, boot: &Boot) -> BuiltBuilder {
-    let file = config
-        .token_file
-        .clone()
-        .unwrap_or_else(|| boot.data_dir.join(PathBuf::from(TOKEN_FILE)));
-    let own = identity::own(file);
+    let own = identity::own(token_file(&config, boot));
     let access = deps.access.with_credentials(own.clone());
     let as_itself = Own {
         sessions: deps.sessions.clone().with_credentials(own),

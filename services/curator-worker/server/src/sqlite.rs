@@ -5,6 +5,7 @@
 
 mod curation;
 mod journal;
+mod person;
 mod queries;
 mod rows;
 mod settle;

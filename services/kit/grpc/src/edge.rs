@@ -48,7 +48,7 @@ use self::error::EdgeError;
 use self::metrics::{CallMetrics, method_name};
 use crate::audit::Peer;
 use crate::auth::{AccessError, Auth, policy};
-use crate::handler::Credential;
+use crate::handler::{Credential, Presented};
 use crate::status::status;
 
 pub use self::metrics::word as code_name;
@@ -114,7 +114,9 @@ impl Edge {
     async fn handle(self, mut request: WireRequest) -> WireResponse {
         let given = request.headers().get_all(AUTHORIZATION);
         let identified = self.auth.identify(given.iter().map(HeaderValue::as_bytes));
-        request.headers_mut().remove(AUTHORIZATION);
+        if let Some(value) = request.headers_mut().remove(AUTHORIZATION) {
+            request.extensions_mut().insert(Presented(value));
+        }
         // Also when the call is denied below: that is when one wants to know.
         let caller = identified.as_ref().ok().and_then(Option::as_ref).map(Arc::clone);
         let mut call = self.begin(&request, caller.as_ref());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use prost::Message;
 use steward_base::Caller;
 use steward_base::hash::sha256_parts;
@@ -27,6 +28,32 @@ pub fn caller<T>(request: &Request<T>) -> Result<&Caller, Status> {
         Some(Credential(caller)) => Ok(caller),
         None => Err(status(&AccessError::CredentialMissing, "access.steward.dev")),
     }
+}
+
+/// The credential as the caller presented it: for a handler that asks other services in the caller's own name. It does not
+/// leave the process but in such a call.
+#[derive(Clone)]
+pub struct Presented(pub(crate) HeaderValue);
+
+impl Presented {
+    /// What stands behind the scheme.
+    fn token(&self) -> Option<&str> {
+        let (_, token) = self.0.to_str().ok()?.split_once(' ')?;
+        Some(token.trim())
+    }
+}
+
+impl std::fmt::Debug for Presented {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Presented")
+    }
+}
+
+/// The token with which the caller of a request came.
+pub fn presented<T>(request: &Request<T>) -> Result<&str, Status> {
+    let presented = request.extensions().get::<Presented>();
+    let token = presented.and_then(Presented::token);
+    token.ok_or_else(|| status(&AccessError::CredentialMissing, "access.steward.dev"))
 }
 
 /// The team of a resource name, if the caller may know of it. Another team's resource gives `missing()`, the very error

@@ -1,3 +1,5 @@
+mod person;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
