@@ -140,13 +140,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
                 platform,
                 environments,
             };
-            output.answer(&skills.get_index(request).await?, |output, answer| {
-                if answer.text.is_empty() {
-                    output.line("No skills yet.");
-                } else {
-                    output.line(printable(&answer.text).trim_end());
-                }
-            })
+            index(request, session, output).await
         }
         Verb::Commands(verb) => commands::run(verb, session, output).await,
         Verb::Bundles(verb) => bundles::run(verb, session, output).await,
@@ -170,4 +164,14 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
         Verb::Import(arguments) => import::run(arguments, session, output).await,
         Verb::Export(arguments) => export::run(arguments, session, output).await,
     }
+}
+
+async fn index(request: pb::GetIndexRequest, session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    output.answer(&session.client.skills.get_index(request).await?, |output, answer| {
+        if answer.text.is_empty() {
+            output.line("No skills yet.");
+        } else {
+            output.line(printable(&answer.text).trim_end());
+        }
+    })
 }

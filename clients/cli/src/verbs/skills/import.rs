@@ -171,10 +171,40 @@ fn contents(files: Vec<(String, Vec<u8>)>) -> Vec<pb::SkillContent> {
     files.into_iter().map(content).collect()
 }
 
+/// Asks for a creation, and where the skill is there, for an update. What is there is found out by trying, so that "created"
+/// and "updated" are what happened and no guess.
+async fn ask(
+    mut request: pb::ImportSkillRequest,
+    arguments: &Arguments,
+    session: &Session,
+) -> (Outcome, Result<pb::ImportSkillResponse, ClientError>) {
+    let exchange = &session.client.exchange;
+    let answer = exchange.import_skill(request.clone()).await;
+    if !matches!(&answer, Err(error) if error.reason == "SKILL_EXISTS") {
+        return (Outcome::Created, answer);
+    }
+    request.replace = true;
+    // Without --update it is only asked whether it is the very same.
+    request.validate_only |= !arguments.update;
+    request.request_id = request_id();
+    let mut replaced = exchange.import_skill(request.clone()).await;
+    if matches!(&replaced, Err(error) if error.reason == "MERGE_CONFLICT") {
+        // Asked again without keeping anything, it tells what stands against what.
+        request.validate_only = true;
+        request.request_id = request_id();
+        replaced = exchange.import_skill(request).await;
+    }
+    if arguments.update || matches!(&replaced, Ok(answer) if answer.unchanged) {
+        (Outcome::Updated, replaced)
+    } else {
+        (Outcome::Created, answer)
+    }
+}
+
 /// Brings one skill in; says what became of it.
 async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -> Row {
     let skill = candidate.full_name();
-    let mut request = pb::ImportSkillRequest {
+    let request = pb::ImportSkillRequest {
         parent: session.user.clone(),
         files: contents(candidate.files),
         folder: candidate.folder,
@@ -185,27 +215,7 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
         validate_only: arguments.dry_run,
         overwrite: arguments.overwrite,
     };
-    let exchange = &session.client.exchange;
-    // What is there is found out by trying, so that "created" and "updated" are what happened and no guess.
-    let mut done = Outcome::Created;
-    let mut answer = exchange.import_skill(request.clone()).await;
-    if matches!(&answer, Err(error) if error.reason == "SKILL_EXISTS") {
-        request.replace = true;
-        // Without --update it is only asked whether it is the very same.
-        request.validate_only |= !arguments.update;
-        request.request_id = request_id();
-        let mut replaced = exchange.import_skill(request.clone()).await;
-        if matches!(&replaced, Err(error) if error.reason == "MERGE_CONFLICT") {
-            // Asked again without keeping anything, it tells what stands against what.
-            request.validate_only = true;
-            request.request_id = request_id();
-            replaced = exchange.import_skill(request).await;
-        }
-        if arguments.update || matches!(&replaced, Ok(answer) if answer.unchanged) {
-            done = Outcome::Updated;
-            answer = replaced;
-        }
-    }
+    let (done, answer) = ask(request, arguments, session).await;
     let mut notes = candidate.left_out;
     match answer {
         Err(error) => {
