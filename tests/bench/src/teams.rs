@@ -14,7 +14,7 @@ use crate::arguments::{Arguments, History, Teams};
 use crate::corpus::{Class, Corpus, queries};
 use crate::history;
 use crate::machine::{peak_mib, resident_mib};
-use crate::measure::{Meter, Watch, number, rounded};
+use crate::measure::{Meter, Watch, rounded};
 use crate::random::Random;
 use crate::rig::Rig;
 
@@ -37,17 +37,8 @@ pub(crate) async fn run(options: &Teams, arguments: &Arguments) -> anyhow::Resul
     let deps = steward_recall::Deps { auth: rig.auth.clone() };
     let built = steward_recall::build(config, deps, &rig.boot).await?;
     let loading = Watch::start();
-    let mut words = Vec::new();
-    for team in 0..options.teams {
-        let corpus = corpus(options, arguments.seed.wrapping_add(u64::from(team)))?;
-        let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
-        load(&store, team, &corpus)
-            .await
-            .with_context(|| format!("load team {team}"))?;
-        if team == 0 {
-            words = words_of(&corpus, arguments.seed)?;
-        }
-    }
+    let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
+    let words = load_all(&store, options, arguments.seed).await?;
     let (load_wall, load_cpu) = (loading.wall(), loading.cpu());
     let loaded_rss = resident_mib(std::process::id())?;
 
@@ -66,36 +57,31 @@ pub(crate) async fn run(options: &Teams, arguments: &Arguments) -> anyhow::Resul
         random: &mut random,
     };
     let one = searching.among(1, searches).await?;
-    let open = searching
-        .among(clients.len().min(usize::try_from(options.open)?), searches)
-        .await?;
+    let open = clients.len().min(usize::try_from(options.open)?);
+    let open = searching.among(open, searches).await?;
     let all = searching.among(clients.len(), searches).await?;
     let rss = resident_mib(std::process::id())?;
-    drop((clients, built));
+    drop((clients, store, built));
     rig.stop().await?;
-    Ok(json!({
+    let mut figures = json!({
         "teams": options.teams,
         "messages": u64::from(options.teams) * u64::from(options.messages),
         "open_teams": options.open,
+        "open_share": rounded(f64::from(options.open) / f64::from(options.teams)),
+        "searches": searches,
         "load_s": rounded(load_wall.as_secs_f64()),
         "load_cpu_s": rounded(load_cpu.as_secs_f64()),
         "rss_loaded_mib": loaded_rss,
         "rss_mib": rss,
         "rss_peak_mib": peak_mib(std::process::id())?,
-        "one_p50_cpu_ms": one.cpu().p50(),
-        "one_p99_cpu_ms": one.cpu().p99(),
-        "one_p99_ms": one.wall().p99(),
-        "open_p50_cpu_ms": open.cpu().p50(),
-        "open_p99_cpu_ms": open.cpu().p99(),
-        "open_p99_ms": open.wall().p99(),
-        "open_p99_ratio": rounded(open.cpu().p99() / one.cpu().p99().max(1e-9)),
-        "all_p50_cpu_ms": all.cpu().p50(),
-        "all_p99_cpu_ms": all.cpu().p99(),
-        "all_p99_ms": all.wall().p99(),
-        "all_p99_ratio": rounded(all.cpu().p99() / one.cpu().p99().max(1e-9)),
-        "searches": searches,
-        "open_share": rounded(number(usize::try_from(options.open)?) / number(usize::try_from(options.teams)?)),
-    }))
+    });
+    for (name, meter) in [("one", &one), ("open", &open), ("all", &all)] {
+        figures[format!("{name}_p50_cpu_ms")] = json!(meter.cpu().p50());
+        figures[format!("{name}_p99_cpu_ms")] = json!(meter.cpu().p99());
+        figures[format!("{name}_p99_ms")] = json!(meter.wall().p99());
+        figures[format!("{name}_p99_ratio")] = json!(rounded(meter.cpu().p99() / one.cpu().p99().max(1e-9)));
+    }
+    Ok(figures)
 }
 
 /// Searches of the people of some teams.
@@ -162,6 +148,21 @@ fn words_of(corpus: &Corpus, seed: u64) -> anyhow::Result<Vec<String>> {
         .map(|query| query.text)
         .collect();
     Ok(drawn.into_iter().collect())
+}
+
+/// Loads every team; gives what is searched for.
+async fn load_all(store: &SessionStoreClient, options: &Teams, seed: u64) -> anyhow::Result<Vec<String>> {
+    let mut words = Vec::new();
+    for team in 0..options.teams {
+        let corpus = corpus(options, seed.wrapping_add(u64::from(team)))?;
+        load(store, team, &corpus)
+            .await
+            .with_context(|| format!("load team {team}"))?;
+        if team == 0 {
+            words = words_of(&corpus, seed)?;
+        }
+    }
+    Ok(words)
 }
 
 async fn load(store: &SessionStoreClient, team: u32, corpus: &Corpus) -> anyhow::Result<()> {
