@@ -271,7 +271,7 @@ fn what_belongs_to_somebody_is_asked_about_them() {
         "\"Ann\" OR \"kestrel\" OR \"wing\" OR \"heal\""
     );
     assert_eq!(matching("Ann's"), "\"Ann's\"");
-    assert_eq!(steps("fix a/s please")[0], "\"fix\" OR \"a/s\"");
+    assert_eq!(steps("fix x/s please")[0], "\"fix\" OR \"x/s\"");
 }
 
 #[test]
