@@ -263,7 +263,6 @@ fn a_question_in_quotes_is_a_question() {
     assert_eq!(steps("\"exact words\""), Vec::<String>::new());
 }
 
-/// A day is looked for beside the words, in every way of writing it.
 #[test]
 fn what_belongs_to_somebody_is_asked_about_them() {
     assert_eq!(
@@ -274,6 +273,7 @@ fn what_belongs_to_somebody_is_asked_about_them() {
     assert_eq!(steps("fix x/s please")[0], "\"fix\" OR \"x/s\"");
 }
 
+/// A day is looked for beside the words, in every way of writing it.
 #[test]
 fn a_day_is_looked_for_beside_the_words() {
     assert_eq!(
