@@ -19,7 +19,7 @@ use crate::stack::PATIENCE;
 #[derive(Debug, Clone)]
 pub struct Person {
     /// Clients of all services, with the person's token.
-    pub client: Client,
+    pub client: Box<Client>,
     /// `teams/{team}`.
     pub team: String,
     /// `teams/{team}/users/{user}`.
@@ -89,7 +89,11 @@ impl Person {
             .expect("the token is good")
             .user;
         let team = me.split("/users/").next().unwrap_or_default().to_owned();
-        Self { client, team, user: me }
+        Self {
+            client: Box::new(client),
+            team,
+            user: me,
+        }
     }
 
     /// Begins a session with these client tools.

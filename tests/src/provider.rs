@@ -47,13 +47,14 @@ impl ReferenceMemory {
             ..Kept::default()
         }));
         let (slow, _) = watch::channel(false);
-        let served = Served {
+        let provider = Served {
             kept: Arc::clone(&kept),
             slow: slow.subscribe(),
         };
+        #[expect(clippy::disallowed_methods, reason = "ends with the provider")]
         let serving = tokio::spawn(async move {
             let incoming = tokio_stream::wrappers::TcpListenerStream::new(listener);
-            let server = tonic::transport::Server::builder().add_service(MemoryProviderServiceServer::new(served));
+            let server = tonic::transport::Server::builder().add_service(MemoryProviderServiceServer::new(provider));
             server.serve_with_incoming(incoming).await.expect("it serves");
         });
         Self {

@@ -213,7 +213,10 @@ async fn d_18_an_update_stays_with_the_recorded_source(shape: Shape) {
 both_shapes!(d_18_an_update_stays_with_the_recorded_source);
 
 /// A tar archive of plain files and links, written by hand: a careful library would not make these.
-fn tar(members: &[(&str, u8, &str, &[u8])]) -> Vec<u8> {
+/// Name, kind, target of a link, and content.
+type Member<'a> = (&'a str, u8, &'a str, &'a [u8]);
+
+fn tar(members: &[Member<'_>]) -> Vec<u8> {
     let mut archive = Vec::new();
     for (name, kind, target, content) in members {
         let mut head = [0_u8; 512];
@@ -262,7 +265,7 @@ async fn d_19_nothing_in_a_bundle_lands_outside(shape: Shape) {
     let text = skill_md("tidy", SAFE);
     let good = ("SKILL.md", b'0', "", text.as_bytes());
     let evil: &[u8] = b"evil";
-    let bundles: [(&str, (&str, u8, &str, &[u8])); 5] = [
+    let bundles: [(&str, Member<'_>); 5] = [
         ("evil.md", ("../../evil.md", b'0', "", evil)),
         ("evil.md", ("/tmp/evil-of-the-hub.md", b'0', "", evil)),
         ("evil.md", ("..\\..\\evil.md", b'0', "", evil)),

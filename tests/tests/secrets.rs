@@ -9,6 +9,7 @@
 
 mod common;
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use steward_proto::agent::v1 as agent;
@@ -69,7 +70,7 @@ async fn a_provider_that_repeats_a_refused_key_is_quoted_nowhere(shape: Shape) {
     let mut stream = owner.client.agent.watch_turn(request).await.unwrap();
     let mut watched = String::new();
     while let Some(item) = stream.message().await.unwrap() {
-        watched.push_str(&format!("{item:?}"));
+        write!(watched, "{item:?}").unwrap();
     }
     assert!(
         watched.contains("MODEL_REFUSED") && !watched.contains(&token()),

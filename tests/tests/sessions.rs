@@ -17,7 +17,7 @@ use steward_tests::{Shape, Stack, script};
 
 /// Repeats what was asked, so that each answer can be told from the others.
 async fn echo() -> ModelServer {
-    ModelServer::scripted(|request| Reply::text(&format!("you said {}", script::asked(request)))).await
+    ModelServer::scripted(|request| Reply::text(format!("you said {}", script::asked(request)))).await
 }
 
 async fn said(person: &Person, session: &str) -> Vec<String> {
@@ -38,7 +38,7 @@ async fn a_deleted_conversation_is_gone_for_everybody(shape: Shape) {
     let owner = stack.owner().await;
     let session = owner.session(Vec::new()).await;
     owner.say(&session, "a goosander").await;
-    assert_eq!(hits(&owner, "goosander").await, [session.clone()]);
+    assert_eq!(hits(&owner, "goosander").await, std::slice::from_ref(&session));
     let delete = agent::DeleteSessionRequest {
         name: session.clone(),
         etag: String::new(),
@@ -148,7 +148,7 @@ async fn what_is_handed_out_can_be_taken_in_again(shape: Shape) {
     assert_eq!((answer.imported, answer.problems[0].line), (1, 1));
     assert_eq!(imported(&owner, &file).await.unchanged, 1);
     assert!(exported(&owner).await == file, "the same bytes");
-    assert_eq!(hits(&owner, "goosander").await, [session.clone()]);
+    assert_eq!(hits(&owner, "goosander").await, std::slice::from_ref(&session));
     assert_eq!(owner.say(&session, "and on").await.answer(), "you said and on");
 }
 

@@ -83,7 +83,7 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
         }
         let session = connection.open().await?;
         match verb {
-            Verb::Chat(arguments) => chat::run(arguments, &session, &mut output).await,
+            Verb::Chat(arguments) => Box::pin(chat::run(arguments, &session, &mut output)).await,
             Verb::Sessions(verb) => verbs::sessions::run(verb, &session, &mut output).await,
             Verb::Memory(verb) => verbs::memory::run(verb, &session, &mut output).await,
             Verb::Skills(verb) => verbs::skills::run(verb, &session, &mut output).await,

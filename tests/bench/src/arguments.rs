@@ -110,8 +110,8 @@ pub(crate) struct Recall {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Teams {
     /// Teams.
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
-    pub(crate) teams: u32,
+    #[arg(long = "teams", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub(crate) count: u32,
     /// Messages of each team.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(50..=100_000))]
     pub(crate) messages: u32,

@@ -43,7 +43,7 @@ pub(crate) async fn run(options: &Teams, arguments: &Arguments) -> anyhow::Resul
     let loaded_rss = resident_mib(std::process::id())?;
 
     let mut clients = Vec::new();
-    for team in 0..options.teams {
+    for team in 0..options.count {
         let wire = built
             .local_client()
             .with_credentials(rig.person_in(&team_id(team), PERSON)?);
@@ -64,10 +64,10 @@ pub(crate) async fn run(options: &Teams, arguments: &Arguments) -> anyhow::Resul
     drop((clients, store, built));
     rig.stop().await?;
     let mut figures = json!({
-        "teams": options.teams,
-        "messages": u64::from(options.teams) * u64::from(options.messages),
+        "teams": options.count,
+        "messages": u64::from(options.count) * u64::from(options.messages),
         "open_teams": options.open,
-        "open_share": rounded(f64::from(options.open) / f64::from(options.teams)),
+        "open_share": rounded(f64::from(options.open) / f64::from(options.count)),
         "searches": searches,
         "load_s": rounded(load_wall.as_secs_f64()),
         "load_cpu_s": rounded(load_cpu.as_secs_f64()),
@@ -153,7 +153,7 @@ fn words_of(corpus: &Corpus, seed: u64) -> anyhow::Result<Vec<String>> {
 /// Loads every team; gives what is searched for.
 async fn load_all(store: &SessionStoreClient, options: &Teams, seed: u64) -> anyhow::Result<Vec<String>> {
     let mut words = Vec::new();
-    for team in 0..options.teams {
+    for team in 0..options.count {
         let corpus = corpus(options, seed.wrapping_add(u64::from(team)))?;
         load(store, team, &corpus)
             .await

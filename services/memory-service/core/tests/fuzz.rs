@@ -1,6 +1,11 @@
 //! Long runs with broken files of entries (`M-2`, D-11, D-47). `cargo test -p steward-memory-core --test fuzz --release --
 //! --ignored` runs ten minutes; `STEWARD_FUZZ_SECONDS` sets another time. A failure prints the seed that repeats it.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -107,7 +112,7 @@ fn a_broken_file_loses_nothing_that_is_no_text_and_its_entries_come_back_as_they
             .into_iter()
             .map(|piece| match piece {
                 Piece::Text(text) => text,
-                Piece::Damaged(bytes) => unreachable!("an export is text: {bytes:?}"),
+                Piece::Damaged(bytes) => panic!("an export is text: {bytes:?}"),
             })
             .collect();
         assert_eq!(again, texts, "{file:?}");

@@ -98,12 +98,11 @@ impl Source {
             match self.below(5) {
                 0 | 1 => text.push_str(PIECES[self.below(PIECES.len())]),
                 2 => text.push(' '),
-                3 => text.extend(
-                    (0..self.below(12))
-                        .map(|_| self.character())
-                        .collect::<String>()
-                        .chars(),
-                ),
+                3 => {
+                    for _ in 0..self.below(12) {
+                        text.push(self.character());
+                    }
+                }
                 _ => {
                     let again = PIECES[self.below(PIECES.len())].repeat(self.below(20));
                     text.push_str(&again);

@@ -142,9 +142,7 @@ proptest! {
 #[test]
 #[ignore = "runs for minutes"]
 fn long_runs_find_nothing() {
-    let seconds = std::env::var("STEWARD_FUZZ_SECONDS")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let seconds = std::env::var_os("STEWARD_FUZZ_SECONDS").and_then(|text| text.to_str()?.parse().ok());
     let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(600));
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     while Instant::now() < until {

@@ -199,7 +199,7 @@ impl RecallService for RecallHandlers {
     type ExportSessionsStream = export_sessions::Export;
 
     async fn export_sessions(&self, request: Request<pb::ExportSessionsRequest>) -> Answer<Self::ExportSessionsStream> {
-        export_sessions::export_sessions(&self.sessions, request)
+        export_sessions::export_sessions(&self.sessions, &request)
     }
 
     async fn import_sessions(

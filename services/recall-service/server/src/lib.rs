@@ -45,9 +45,13 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let store: Arc<dyn SessionStore> = store;
     let search = Search::new(Arc::clone(&store));
     let sessions = Sessions::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.limits());
-    let session_store = SessionStoreServiceServer::new(grpc::SessionStoreHandlers::new(sessions.clone(), backups, Arc::clone(&boot.clock)))
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let session_store = SessionStoreServiceServer::new(grpc::SessionStoreHandlers::new(
+        sessions.clone(),
+        backups,
+        Arc::clone(&boot.clock),
+    ))
+    .max_decoding_message_size(MAX_MESSAGE_BYTES)
+    .max_encoding_message_size(MAX_MESSAGE_BYTES);
     let recall = RecallServiceServer::new(grpc::RecallHandlers::new(search, sessions))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);

@@ -287,7 +287,9 @@ impl Fault for Error {
 
     fn metadata(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::NoSource { reference } => vec![("reference", reference.clone())],
+            Self::NoSource { reference } | Self::RequestIdReused { reference } => {
+                vec![("reference", reference.clone())]
+            }
             Self::SourceOff { name } => vec![("source", name.clone())],
             Self::Source { name, source } => vec![("source", name.clone()), ("problem", source.to_string())],
             Self::NoItem { id } => vec![("item", id.clone())],
@@ -301,7 +303,6 @@ impl Fault for Error {
             Self::Library(refusal) => refusal.metadata.clone(),
             Self::ChangedMeanwhile { problem } => vec![("problem", problem.clone())],
             Self::QuarantineFull { open, limit } => vec![("open", open.to_string()), ("limit", limit.to_string())],
-            Self::RequestIdReused { reference } => vec![("reference", reference.clone())],
             Self::RoleRequired { role, required } => {
                 vec![
                     ("role", role_name(*role).to_owned()),

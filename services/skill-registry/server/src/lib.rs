@@ -94,7 +94,9 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .service(message_limits!(SecretServiceServer::new(secrets)))
         .service(message_limits!(HubServiceServer::new(outside)));
     let rescan = Runner::new(hub.rescan, hub::Rescan::every(), Nudge::new(), Arc::clone(&boot.clock));
-    builder = builder.background("skills/hub-rescan", Policy::ESSENTIAL, |tasks| rescan.run(tasks.stopping()));
+    builder = builder.background("skills/hub-rescan", Policy::ESSENTIAL, |tasks| {
+        rescan.run(tasks.stopping())
+    });
     if external.is_needed() {
         let (name, every) = (external.name(), Every::new(config.external_interval()));
         let runner = Runner::new(external, every, Nudge::new(), Arc::clone(&boot.clock));

@@ -80,7 +80,7 @@ pub(super) async fn export(arguments: Export, session: &Session, output: &mut Ou
             return written(error).map(drop);
         }
         bytes += item.chunk.len() as u64;
-        lines += item.chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+        lines += memchr::memchr_iter(b'\n', &item.chunk).count() as u64;
     }
     if output.is_json() {
         let told = serde_json::json!({"file": path, "bytes": bytes, "sessions": lines});

@@ -207,7 +207,7 @@ impl Kept {
             .map(|(seq, message)| Message { seq, ..message.clone() })
             .collect();
         session.last_seq = messages.len() as u64;
-        session.etag = "0".to_owned();
+        "0".clone_into(&mut session.etag);
         Self::new(session, messages)
     }
 

@@ -41,12 +41,15 @@ pub(crate) use tools::CountingTools;
 /// The item of an event.
 pub(crate) type Item = pb::turn_event::Event;
 
+/// Project, failed checks, skills to open.
+pub(crate) type AskedWith = (String, Vec<String>, Vec<String>);
+
 /// What is known at the beginning of a session; tests change it between sessions.
 #[derive(Debug, Default)]
 pub(crate) struct ChangingKnowledge(
     pub(crate) Mutex<Known>,
-    /// What sessions asked with: project, failed checks, skills to open.
-    pub(crate) Mutex<Vec<(String, Vec<String>, Vec<String>)>>,
+    /// What sessions asked with.
+    pub(crate) Mutex<Vec<AskedWith>>,
     /// What the external memory offers.
     pub(crate) Mutex<Offered>,
 );

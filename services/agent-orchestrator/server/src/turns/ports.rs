@@ -141,11 +141,11 @@ impl ModelPort for TurnModel {
         let answer = collect_answer(stream, |delta| clean.take(delta)).await;
         clean.finish();
         let mut answer = answer?;
-        let content = scrub(&answer.reply.content);
-        if content != answer.reply.content {
+        let clean = scrub(&answer.reply.content);
+        if clean != answer.reply.content {
             // The provider's own form would carry the fence on.
             answer.native = None;
-            answer.reply.content = content;
+            answer.reply.content = clean;
         }
         lock(&context.natives).answered(messages, answer.native);
         Ok(answer.reply)

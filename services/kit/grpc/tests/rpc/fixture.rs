@@ -20,7 +20,7 @@ use steward_proto::recall::v1::recall_service_server::{RecallService, RecallServ
 use steward_runtime::Boot;
 use steward_testkit::MockClock;
 use tokio::sync::Semaphore;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 pub(crate) const DOMAIN: &str = "recall.steward.dev";
@@ -132,6 +132,22 @@ impl RecallService for Handlers {
             expression,
             ..Default::default()
         }))
+    }
+
+    type ExportSessionsStream = BoxStream<'static, Result<recall::ExportSessionsResponse, Status>>;
+
+    async fn export_sessions(
+        &self,
+        _request: Request<recall::ExportSessionsRequest>,
+    ) -> Result<Response<Self::ExportSessionsStream>, Status> {
+        Ok(Response::new(futures::stream::empty().boxed()))
+    }
+
+    async fn import_sessions(
+        &self,
+        _request: Request<Streaming<recall::ImportSessionsRequest>>,
+    ) -> Result<Response<recall::ImportSessionsResponse>, Status> {
+        Ok(Response::new(recall::ImportSessionsResponse::default()))
     }
 }
 

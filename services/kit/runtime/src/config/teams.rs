@@ -148,7 +148,7 @@ mod tests {
     use super::super::{Layers, Validate, load};
     use super::*;
 
-    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[derive(Debug, Clone, Default, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     struct Whole {
         memory: Section,
@@ -175,14 +175,6 @@ mod tests {
                 notes_chars: 2_200,
                 readers: 4,
                 teams: Teams::default(),
-            }
-        }
-    }
-
-    impl Default for Whole {
-        fn default() -> Self {
-            Self {
-                memory: Section::default(),
             }
         }
     }

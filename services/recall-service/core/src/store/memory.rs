@@ -321,7 +321,7 @@ impl SessionStore for InMemorySessionStore {
     }
 
     async fn rewind_session(&self, rewind: Rewind, now: Timestamp) -> Result<Session, Error> {
-        self.rewind(rewind, now)
+        self.rewind(&rewind, now)
     }
 
     async fn fork_session(&self, fork: Fork, now: Timestamp) -> Result<Session, Error> {

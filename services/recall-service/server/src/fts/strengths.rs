@@ -267,9 +267,8 @@ unsafe fn begin(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context, terms: 
                 break;
             }
             let mut counter = Counter { matches: 0, last: 0 };
-            let counted =
-                api.xQueryPhrase.ok_or(ffi::SQLITE_MISUSE)?(row, phrase, (&raw mut counter).cast(), Some(count));
-            check(counted)?;
+            let code = api.xQueryPhrase.ok_or(ffi::SQLITE_MISUSE)?(row, phrase, (&raw mut counter).cast(), Some(count));
+            check(code)?;
             let with = counter.of(messages);
             idf.push(((messages - with + 0.5) / (with + 0.5)).ln_1p().max(LEAST_IDF));
         }

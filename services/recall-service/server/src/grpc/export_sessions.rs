@@ -28,9 +28,9 @@ const MESSAGES: u32 = 1_000;
 
 pub(super) fn export_sessions(
     sessions: &Sessions,
-    request: Request<pb::ExportSessionsRequest>,
+    request: &Request<pb::ExportSessionsRequest>,
 ) -> Result<Response<Export>, Status> {
-    let caller = caller(&request)?;
+    let caller = caller(request)?;
     let exporter = Exporter::new(sessions.clone(), caller, request.get_ref()).map_err(fail)?;
     let chunks = try_unfold(exporter, |mut exporter| async move {
         let chunk = exporter.next().await.map_err(fail)?;
@@ -53,8 +53,10 @@ struct Exporter {
     team: TeamId,
     user: UserId,
     waiting: VecDeque<SessionId>,
-    /// Where the list of sessions goes on; `None`: there are no more than those that wait.
-    after: Option<Option<(Timestamp, SessionId)>>,
+    /// Whether there may be more sessions than those that wait.
+    lists: bool,
+    /// Behind which one the list goes on; `None` at its beginning.
+    after: Option<(Timestamp, SessionId)>,
     current: Option<Current>,
 }
 
@@ -76,7 +78,8 @@ impl Exporter {
             sessions,
             team,
             user,
-            after: request.sessions.is_empty().then_some(None),
+            lists: request.sessions.is_empty(),
+            after: None,
             waiting,
             current: None,
         })
@@ -97,18 +100,19 @@ impl Exporter {
     }
 
     async fn list(&mut self) -> Result<(), Error> {
-        let Some(after) = self.after.take() else { return Ok(()) };
+        if !self.lists {
+            return Ok(());
+        }
         let list = SessionList {
             team: self.team.clone(),
             user: self.user.clone(),
             sources: SessionSource::visible(),
-            after,
+            after: self.after.take(),
             limit: PAGE,
         };
         let found = self.sessions.list_sessions(&list).await?;
-        if found.len() == PAGE as usize {
-            self.after = found.last().map(|last| Some((last.last_active, last.id.clone())));
-        }
+        self.lists = found.len() == PAGE as usize;
+        self.after = found.last().map(|last| (last.last_active, last.id.clone()));
         self.waiting.extend(found.into_iter().map(|session| session.id));
         Ok(())
     }
@@ -142,12 +146,11 @@ impl Exporter {
             }
             chunk.extend(written(&message_part(message))?);
         }
-        match page.next {
-            Some(next) => self.current = Some(Current { id, from: next, last }),
-            None => {
-                chunk.extend_from_slice(CLOSING);
-                chunk.push(b'\n');
-            }
+        if let Some(next) = page.next {
+            self.current = Some(Current { id, from: next, last });
+        } else {
+            chunk.extend_from_slice(CLOSING);
+            chunk.push(b'\n');
         }
         Ok(chunk)
     }

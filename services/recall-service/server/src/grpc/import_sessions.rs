@@ -25,12 +25,11 @@ pub(super) async fn import_sessions(
     let mut import: Option<Import<'_>> = None;
     let mut splitter = LineSplitter::default();
     while let Some(item) = items.message().await? {
-        let import = match &mut import {
-            Some(import) => import,
-            None => {
-                let (team, user) = own_user(&caller, &item.parent).map_err(fail)?;
-                import.insert(Import::new(sessions, team, user))
-            }
+        let import = if let Some(import) = &mut import {
+            import
+        } else {
+            let (team, user) = own_user(&caller, &item.parent).map_err(fail)?;
+            import.insert(Import::new(sessions, team, user))
         };
         for line in splitter.push(&item.chunk) {
             import.take(line).await.map_err(fail)?;

@@ -129,7 +129,7 @@ impl Problem {
 impl From<Failure> for Problem {
     fn from(Failure(error): Failure) -> Self {
         match error {
-            Error::Damaged { .. } => Self::Unusable(error_chain(&error).to_string()),
+            Error::Damaged { .. } => Self::Unusable(error_chain(&error)),
             other => Self::Failed(other),
         }
     }
@@ -141,7 +141,7 @@ async fn verified(path: &Path, team: &TeamId) -> Result<Counts, Problem> {
     let sqlite = match Sqlite::open(path, options()).await {
         Ok(sqlite) => sqlite,
         Err(error @ (StoreError::NewerSchema { .. } | StoreError::Migration { .. } | StoreError::Damaged { .. })) => {
-            return Err(Problem::Unusable(error_chain(&error).to_string()));
+            return Err(Problem::Unusable(error_chain(&error)));
         }
         Err(error) => return Err(Failure::from(error).into()),
     };

@@ -275,11 +275,11 @@ async fn offer_each(
 }
 
 /// A statement with what all of them are told.
-fn bound_to<'q>(sql: &'static str, asked: &'q Asked<'_>) -> Query<'q, Sqlite, SqliteArguments> {
-    let Asked { wanted, .. } = asked;
+fn bound_to<'q>(sql: &'static str, question: &'q Asked<'_>) -> Query<'q, Sqlite, SqliteArguments> {
+    let wanted = &question.wanted;
     let asker = &wanted.asker;
     sqlx::query(sql)
-        .bind(&asked.matching)
+        .bind(&question.matching)
         .bind(asker.team.as_str())
         .bind(asker.user.as_str())
         .bind(json_names(wanted.sources.iter().map(|source| source.as_str())))
@@ -289,7 +289,7 @@ fn bound_to<'q>(sql: &'static str, asked: &'q Asked<'_>) -> Query<'q, Sqlite, Sq
         .bind(wanted.before.map_or(i64::MAX, Timestamp::as_micros))
         .bind(asker.current.as_ref().map_or("", SessionId::as_str))
         .bind(demoted())
-        .bind(asked.scored)
+        .bind(question.scored)
 }
 
 /// What is in the parts beyond the terms has no weight of its own.
@@ -343,17 +343,17 @@ pub(super) async fn look(
         return Ok(Vec::new());
     }
     let asked = looks.iter().map(|look| {
-        let (least, most) = match look.visibility {
+        let (from, to) = match look.visibility {
             Visibility::All | Visibility::Searchable => (0, 1),
             Visibility::OutOfContext => (1, 1),
             Visibility::InContext => (0, 0),
         };
         let (first, last) = (signed(*look.around.start()), signed(*look.around.end()));
-        serde_json::json!([look.session.as_str(), least, most, first, last, signed(look.hit)])
+        serde_json::json!([look.session.as_str(), from, to, first, last, signed(look.hit)])
     });
     let found = sqlx::query(LOOK)
         .bind(team.as_str())
-        .bind(serde_json::Value::from_iter(asked).to_string())
+        .bind(asked.collect::<serde_json::Value>().to_string())
         .bind(looks.iter().map(|look| look.chars).max())
         .bind(looks.iter().map(|look| look.ends).max())
         .fetch_all(connection)

@@ -65,13 +65,13 @@ pub struct Taken {
 impl Skills {
     /// Installs a skill of the hub, or updates it.
     pub async fn install_from_hub(&self, actor: &Actor, skill: &HubSkill, beside: &dyn Beside) -> Result<Taken, Error> {
-        let name = parse_new_name(&skill.name)
-            .map_err(|problem| Error::from(FieldViolations::one("skill", problem.to_string())))?;
+        let name =
+            parse_new_name(&skill.name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
         self.seed(&actor.team).await?;
         let _turn = self.turn(&actor.team, name.as_str()).await;
         for _ in 0..TRIES {
             let (mut changes, set_aside) = self.make_way(actor, skill, &name).await?;
-            let (change, merged) = self.from_hub(actor, skill, &name).await?;
+            let (change, merged) = self.take_from_hub(actor, skill, &name).await?;
             let record = change.record.clone();
             if change.revision.is_some() {
                 changes.push(change);
@@ -96,8 +96,7 @@ impl Skills {
 
     /// Takes a skill of the hub out of use; one that is gone already is no error.
     pub async fn remove_from_hub(&self, actor: &Actor, name: &str, beside: &dyn Beside) -> Result<(), Error> {
-        let skill =
-            parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem.to_string())))?;
+        let skill = parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
         let hub = as_hub(actor);
         let _turn = self.turn(&actor.team, name).await;
         for _ in 0..TRIES {
@@ -193,7 +192,7 @@ impl Skills {
         Ok((changes, names))
     }
 
-    async fn from_hub(
+    async fn take_from_hub(
         &self,
         actor: &Actor,
         skill: &HubSkill,

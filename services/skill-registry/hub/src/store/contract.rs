@@ -1,10 +1,5 @@
 //! What every store must do. Run it on each implementation; it panics with what is wrong.
-#![expect(
-    clippy::panic,
-    clippy::expect_used,
-    clippy::unwrap_used,
-    reason = "a test suite fails with a sentence"
-)]
+#![expect(clippy::panic, clippy::expect_used, reason = "a test suite fails with a sentence")]
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -130,7 +130,8 @@ impl HubConfig {
             ("hub.lobehub", &self.lobehub, false),
             ("hub.browse_sh", &self.browse_sh, false),
         ] {
-            if !(may_be_empty && address.is_empty()) && !is_address(address) {
+            let left_out = may_be_empty && address.is_empty();
+            if !(left_out || is_address(address)) {
                 problems.push(Problem::new(path, "must be an http(s) address without credentials"));
             }
         }

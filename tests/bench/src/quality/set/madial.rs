@@ -34,7 +34,8 @@ struct Memory {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Dialogue {
-    dialogue: Vec<String>,
+    #[serde(rename = "dialogue")]
+    turns: Vec<String>,
     test_turn: Vec<usize>,
     relevant_id: Vec<u32>,
     user_id: u32,
@@ -71,7 +72,7 @@ pub(super) fn parse(stem: &str, dialogues: &str, memories: &str) -> anyhow::Resu
     for line in dialogues.lines().filter(|line| !line.trim().is_empty()) {
         let asked: Dialogue = serde_json::from_str(line).context("the dialogues")?;
         let turn = *asked.test_turn.first().context("a dialogue without a turn to test")?;
-        let before = asked.dialogue.get(..turn).context("a dialogue ends before its turn")?;
+        let before = asked.turns.get(..turn).context("a dialogue ends before its turn")?;
         let said: Vec<&str> = before
             .iter()
             .map(|line| line.trim())

@@ -38,6 +38,7 @@ async fn a_correction_makes_a_review_due_and_waits_for_no_counter() {
     let client = world.client(&process, "ann");
     let session = session(&client).await;
     let request = says(&session, "t1", "No. Answer in German from now on.");
+    #[expect(clippy::disallowed_methods, reason = "awaited below")]
     let running = tokio::spawn({
         let client = client.clone();
         async move { run(&client, request).await }

@@ -10,17 +10,23 @@ const BOTH: [ModelProvider; 2] = [ModelProvider::OpenAi, ModelProvider::Anthropi
 /// A turn of its own for each protocol against these replies; the world after it, its events, and the session's name.
 async fn turns(replies: &[Reply], look: impl AsyncFn(World, Vec<Item>, String)) {
     for provider in BOTH {
-        let world = World::new(ModelServer::with_replies(replies.to_vec()).await, Options::default());
-        let config = ModelConfig {
-            provider,
-            ..world.model_config()
-        };
-        let process = world.start_with(&config).await;
-        let client = world.client(&process, "ann");
-        let name = session(&client).await;
-        let items = run(&client, says(&name, "t1", "Hi")).await.unwrap();
+        let (world, items, name) = Box::pin(turn(replies, provider)).await;
         look(world, items, name).await;
     }
+}
+
+async fn turn(replies: &[Reply], provider: ModelProvider) -> (World, Vec<Item>, String) {
+    let world = World::new(ModelServer::with_replies(replies.to_vec()).await, Options::default());
+    let config = ModelConfig {
+        provider,
+        ..world.model_config()
+    };
+    let process = world.start_with(&config).await;
+    let client = world.client(&process, "ann");
+    let name = session(&client).await;
+    let items = run(&client, says(&name, "t1", "Hi")).await.unwrap();
+    drop(process);
+    (world, items, name)
 }
 
 fn retries(items: &[Item]) -> Vec<(u32, &str)> {

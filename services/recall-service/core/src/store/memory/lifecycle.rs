@@ -55,7 +55,7 @@ impl InMemorySessionStore {
         Ok(())
     }
 
-    pub(super) fn rewind(&self, rewind: Rewind, now: Timestamp) -> Result<Session, Error> {
+    pub(super) fn rewind(&self, rewind: &Rewind, now: Timestamp) -> Result<Session, Error> {
         self.change(&rewind.team, &rewind.session, |kept| {
             if kept.first_answer(&rewind.request, now)?.is_some() {
                 return Ok(kept.session.clone());
@@ -64,7 +64,7 @@ impl InMemorySessionStore {
                 .messages
                 .iter()
                 .find(|message| message.seq > rewind.to && !message.rewound);
-            kept.session = rewind_session::decide(kept.session.clone(), &rewind, first_cut, now)?;
+            kept.session = rewind_session::decide(kept.session.clone(), rewind, first_cut, now)?;
             let before = kept.messages.clone();
             for message in &mut kept.messages {
                 if is_restored(message, rewind.to, &before) {

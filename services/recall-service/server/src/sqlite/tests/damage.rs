@@ -7,7 +7,7 @@ use super::*;
 
 /// A store in which team `red` has three messages, one of them rewound.
 async fn filled(folder: &TempDir) -> Arc<SqliteSessionStore> {
-    let store = Arc::new(open_store(&folder, 4).await.unwrap());
+    let store = Arc::new(open_store(folder, 4).await.unwrap());
     let shared: Arc<dyn SessionStore> = store.clone();
     rows_and_index_agree(&World::new(shared)).await;
     store

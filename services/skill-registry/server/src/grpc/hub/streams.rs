@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt as _, stream};
 use steward_base::FieldViolations;
 use steward_proto::hub::v1 as pb;
 use steward_skill_hub::error::Error;
-use steward_skill_hub::hub::Hub;
+use steward_skill_hub::hub::{Hub, Rescanned};
 use tonic::Status;
 
 use super::convert::{item_to_pb, progress_to_pb, report_to_pb, skill_name, verdict_to_pb};
@@ -109,7 +109,7 @@ pub(super) async fn rescan_hub_skills(
             teller.tell(Ok(pb::RescanHubSkillsResponse {
                 name: skill_name(person.team.as_str(), &lock.name),
                 before: verdict_to_pb(lock.verdict).into(),
-                worse: rescanned.as_ref().is_some_and(|rescanned| rescanned.is_worse()),
+                worse: rescanned.as_ref().is_some_and(Rescanned::is_worse),
                 report: rescanned.map(|rescanned| report_to_pb(&rescanned.report)),
                 position,
                 total,
