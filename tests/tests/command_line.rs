@@ -246,8 +246,11 @@ async fn a_skill_goes_out_and_comes_in_byte_for_byte_and_knows_who_wrote_what(sh
         })
         .collect();
     assert_eq!(actions, ["import", "patch"], "{blame}");
-    let again = json(&stack, &["skills", "import", inward.to_str().unwrap(), "--update"]).await;
-    assert_eq!(again["skills"][0]["outcome"], "updated");
+    // What was changed here is kept, since the source says nothing new; unless it is told to give way.
+    let again = ["skills", "import", inward.to_str().unwrap(), "--update"];
+    assert_eq!(json(&stack, &again).await["skills"][0]["outcome"], "unchanged");
+    let over = [again.as_slice(), &["--overwrite"]].concat();
+    assert_eq!(json(&stack, &over).await["skills"][0]["outcome"], "updated");
 }
 
 #[tokio::test(flavor = "multi_thread")]

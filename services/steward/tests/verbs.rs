@@ -160,7 +160,10 @@ async fn memory(walk: &mut Walk) {
     let kept = walk.installation.run(&["memory", "erase", "--json"]).await;
     assert_eq!(kept.code, Some(1), "nothing is erased unasked");
     assert_eq!(walk.ok(&["memory", "erase", "--yes"]).await["foundAfter"], 0);
-    walk.ok(&["people", "export"]).await;
+    let file = folder.join("everything.jsonl");
+    let exported = walk.ok(&["people", "export", "--file", file.to_str().unwrap()]).await;
+    let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+    assert!(lines > 0 && exported["items"] == lines, "{exported}");
     walk.saw(&["people", "erase"]);
     let kept = walk.installation.run(&["people", "erase", "--json"]).await;
     assert_eq!(kept.code, Some(1), "nothing is erased unasked");

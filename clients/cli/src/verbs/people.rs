@@ -61,9 +61,10 @@ async fn export(file: Option<PathBuf>, session: &Session, output: &mut Output) -
         user: session.user_name(None),
     };
     let mut stream = session.client.people.export_person(request).await?;
-    let mut archive = file
-        .map(|path| new_file(&path).with_context(|| format!("cannot write {}", path.display())))
-        .transpose()?;
+    let mut archive = match &file {
+        Some(path) => Some(new_file(path).with_context(|| format!("cannot write {}", path.display()))?),
+        None => None,
+    };
     let mut count = 0;
     while let Some(item) = stream.message().await? {
         count += 1;
@@ -78,6 +79,9 @@ async fn export(file: Option<PathBuf>, session: &Session, output: &mut Output) -
     output.progress("");
     if let Some(archive) = archive {
         archive.sync_all().context("cannot write the file")?;
+        if output.is_json() {
+            return output.document(&serde_json::json!({"file": file, "items": count}));
+        }
     }
     output.aside(&counted(count, "item"));
     Ok(())

@@ -11,7 +11,6 @@ mod grpc;
 mod identity;
 mod metrics;
 mod peers;
-mod people;
 mod sqlite;
 #[cfg(test)]
 mod tests;
@@ -36,7 +35,7 @@ pub use config::{Config, CurationConfig};
 use background::{CurationDue, Curator, NoSchedules, Outbox, Reviewer, RevocationPull, Standing, Sweeper};
 use config::seconds;
 use peers::PeerClients;
-use people::People;
+use peers::people::People;
 use sqlite::Ledger;
 
 /// The worker's own token, below the data folder, unless set otherwise.

@@ -5,6 +5,7 @@ mod corrections;
 mod generate;
 mod history;
 mod library;
+pub(crate) mod people;
 
 use std::sync::{Arc, OnceLock};
 

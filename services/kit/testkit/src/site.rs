@@ -82,16 +82,16 @@ async fn answer(mut stream: TcpStream, pages: Pages) {
     }
     let head = String::from_utf8_lossy(&head);
     let path = head.split(' ').nth(1).unwrap_or_default();
+    let bare = path.split('?').next().unwrap_or_default();
     let page = {
         let pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let bare = path.split('?').next().unwrap_or_default();
         pages.get(path).or_else(|| pages.get(bare)).cloned()
     };
     let (status, content) = match page {
         Some(content) => ("200 OK", content),
         None => ("404 Not Found", Vec::new()),
     };
-    let kind = match path.rsplit('.').next() {
+    let kind = match bare.rsplit('.').next() {
         Some("json") => "application/json",
         Some("md") => "text/markdown",
         _ => "application/octet-stream",

@@ -13,7 +13,7 @@ use steward_proto::learning::v1::person_service_server::PersonService;
 use tonic::{Request, Response, Status};
 
 use super::{convert, fail};
-use crate::people::{Derived, Held, People, Whose};
+use crate::peers::people::{Derived, Held, People, Whose};
 
 /// The RPCs on people.
 #[derive(Debug, Clone)]
