@@ -246,11 +246,23 @@ async fn a_skill_goes_out_and_comes_in_byte_for_byte_and_knows_who_wrote_what(sh
         })
         .collect();
     assert_eq!(actions, ["import", "patch"], "{blame}");
-    // What was changed here is kept, since the source says nothing new; unless it is told to give way.
+    // What was changed here is kept: the source says nothing new. When it does, both changes stand.
     let again = ["skills", "import", inward.to_str().unwrap(), "--update"];
     assert_eq!(json(&stack, &again).await["skills"][0]["outcome"], "unchanged");
-    let over = [again.as_slice(), &["--overwrite"]].concat();
-    assert_eq!(json(&stack, &over).await["skills"][0]["outcome"], "updated");
+    std::fs::write(inward.join("nightly/assets/seal.bin"), [0xfe, 0xff]).unwrap();
+    assert_eq!(json(&stack, &again).await["skills"][0]["outcome"], "updated");
+    let both = folder.join("both");
+    json(
+        &stack,
+        &["skills", "export", "nightly", "--dir", both.to_str().unwrap()],
+    )
+    .await;
+    let text = std::fs::read_to_string(both.join("nightly/SKILL.md")).unwrap();
+    assert!(text.ends_with("Back it up twice.\r\n"), "{text:?}");
+    assert_eq!(
+        std::fs::read(both.join("nightly/assets/seal.bin")).unwrap(),
+        [0xfe, 0xff]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
