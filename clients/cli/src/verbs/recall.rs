@@ -350,5 +350,28 @@ fn highlighted(snippet: &str) -> String {
 
 fn summary(message: &pb::RecalledMessage) -> String {
     let role = word(message.role().as_str_name(), "MESSAGE_ROLE_");
-    format!("{} {role}: {}", message.seq, first_line(&printable(&message.text), 100))
+    let text = first_line(&printable(&message.text), 100);
+    if text.is_empty() && !message.tools.is_empty() {
+        // Words are missing where tools were called only.
+        return format!("{} {role} [{}]", message.seq, printable(&message.tools.join(", ")));
+    }
+    format!("{} {role}: {text}", message.seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_only_calls_tools_is_shown_by_their_names() {
+        let mut message = pb::RecalledMessage {
+            seq: 2,
+            role: pb::MessageRole::Assistant.into(),
+            tools: vec!["memory".to_owned(), "shell".to_owned()],
+            ..pb::RecalledMessage::default()
+        };
+        assert_eq!(summary(&message), "2 assistant [memory, shell]");
+        "Done.".clone_into(&mut message.text);
+        assert_eq!(summary(&message), "2 assistant: Done.");
+    }
 }
