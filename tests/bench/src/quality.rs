@@ -188,9 +188,10 @@ fn summary(outcomes: &[Outcome]) -> Value {
     let mut figures = Map::new();
     figures.insert("questions".to_owned(), json!(outcomes.len()));
     let mut add = |name: String, values: Vec<f64>| {
-        let (mean, half) = interval(&values);
-        figures.insert(name.clone(), json!(rounded(mean)));
-        figures.insert(format!("{name}_half"), json!(rounded(half)));
+        // What nobody labelled is not known, which is another thing than not found.
+        let known = (!values.is_empty()).then(|| interval(&values));
+        figures.insert(name.clone(), json!(known.map(|(mean, _)| rounded(mean))));
+        figures.insert(format!("{name}_half"), json!(known.map(|(_, half)| rounded(half))));
     };
     for (at, place) in PLACES.iter().enumerate() {
         add(
