@@ -1,5 +1,6 @@
 //! Test tools that every crate shares: a clock that stands still, ids that count, waiting for a condition instead of for
-//! a time, folders that survive a failure, a model server that does what a script says, and a site with pages.
+//! a time, folders that survive a failure, a model server that does what a script says, a site with pages, and runs with
+//! input that a generator makes.
 //!
 //! Nothing here belongs into a product binary. Helpers panic with a sentence when a test is wrong, since a test has
 //! nobody to hand an error to.
@@ -8,6 +9,7 @@
 
 mod clock;
 mod crypto;
+pub mod fuzz;
 mod ids;
 pub mod model_server;
 mod site;
