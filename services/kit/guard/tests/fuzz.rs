@@ -1,12 +1,11 @@
 //! Long runs with broken input: the scrubber cut at random against the whole, and the scan. `cargo test -p steward-guard --test
-//! fuzz --release -- --ignored --test-threads 1` runs ten minutes each; `STEWARD_FUZZ_SECONDS` sets another time. A failure
-//! prints the seed that repeats it.
+//! fuzz -- --ignored --test-threads 1` runs ten minutes each; `steward_testkit::fuzz` says how long a run lasts and how one is
+//! repeated.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-
-use std::time::{Duration, Instant};
 
 use steward_guard::fence::{Scrubber, block, scrub};
 use steward_guard::{Scope, check, secrets};
+use steward_testkit::fuzz::{Source, long_run};
 
 /// Pieces of which a stream is made: tags whole and broken, code, the head of a real block, what is near to one.
 const PIECES: [&str; 32] = [
@@ -44,41 +43,43 @@ const PIECES: [&str; 32] = [
     "a_token=b",
 ];
 
-struct Source(u64);
-
-impl Source {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % (limit.max(1) as u64)).unwrap_or(0)
-    }
-
-    fn text(&mut self) -> String {
-        let mut text = String::new();
-        for _ in 0..self.below(40) {
-            let piece = PIECES[self.below(PIECES.len())];
-            match self.below(8) {
-                0 => text.extend(piece.chars().take(self.below(20))),
-                1 => text.extend(piece.chars().rev()),
-                2 => text.push_str(&piece.repeat(self.below(30))),
-                3 => text.push(char::from_u32(u32::try_from(self.below(0x3000)).unwrap()).unwrap_or(' ')),
-                _ => text.push_str(piece),
-            }
+fn text(source: &mut Source) -> String {
+    let mut text = String::new();
+    for _ in 0..source.below(40) {
+        let piece = *source.one_of(&PIECES);
+        match source.below(8) {
+            0 => text.push_str(piece),
+            1 => text.extend(piece.chars().rev()),
+            2 => text.push_str(&piece.repeat(source.below(30))),
+            3 => text.push(char::from_u32(u32::try_from(source.below(0x3000)).unwrap()).unwrap_or(' ')),
+            4 => text.extend(piece.chars().take(source.below(20))),
+            _ => text.push_str(piece),
         }
-        text
+    }
+    text
+}
+
+/// A text and where it is cut: each number is the least length of a piece, and they come around again.
+#[derive(Debug)]
+struct Stream {
+    text: String,
+    cuts: Vec<usize>,
+}
+
+impl Stream {
+    fn of(text: String, source: &mut Source) -> Self {
+        let cuts = (0..=source.below(20)).map(|_| 1 + source.below(24)).collect();
+        Self { text, cuts }
     }
 
-    /// The text through a scrubber, cut anywhere.
-    fn streamed(&mut self, scrubber: &mut Scrubber, text: &str) -> String {
-        let (mut shown, mut rest) = (String::new(), text);
-        while !rest.is_empty() {
-            let cut = rest.ceil_char_boundary(1 + self.below(24)).min(rest.len());
-            let (piece, more) = rest.split_at(cut);
+    /// The text through a scrubber.
+    fn through(&self, scrubber: &mut Scrubber) -> String {
+        let (mut shown, mut rest) = (String::new(), self.text.as_str());
+        for cut in self.cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, more) = rest.split_at(rest.ceil_char_boundary(*cut).min(rest.len()));
             shown.push_str(&scrubber.push(piece));
             rest = more;
         }
@@ -86,35 +87,24 @@ impl Source {
     }
 }
 
-fn run(work: impl Fn(&mut Source)) {
-    let seconds = std::env::var_os("STEWARD_FUZZ_SECONDS").and_then(|text| text.to_str()?.parse().ok());
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(600));
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut runs = 0_u64;
-    while Instant::now() < end {
-        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut Source(seed | 1))));
-        assert!(result.is_ok(), "seed {seed:#x} after {runs} runs");
-        runs += 1;
-    }
-    assert!(runs > 0);
+/// Two streams, one after the other: anything, and what a model says that repeats a block of ours on lines of their own.
+fn two_streams(source: &mut Source) -> (Stream, Stream) {
+    let anything = text(source);
+    let recalled = format!("SECRET {}", text(source).replace("SECRET", ""));
+    let fenced = block([recalled.as_str()]).expect("there is something in it");
+    let spoken = format!("Hello\n{fenced}\nBye");
+    (Stream::of(anything, source), Stream::of(spoken, source))
 }
 
 /// `M-17`, D-35.
 #[test]
 #[ignore = "runs for ten minutes"]
 fn a_stream_shows_what_the_whole_shows_and_no_block_of_ours_however_it_is_cut() {
-    run(|source| {
-        let text = source.text();
+    long_run(two_streams, |(anything, spoken)| {
         let mut scrubber = Scrubber::new();
-        let shown = source.streamed(&mut scrubber, &text);
-        assert_eq!(shown, scrub(&text), "{text:?}");
-        // The same scrubber serves the next stream as if it were new. A block on a line of its own is never shown.
-        let recalled = format!("SECRET {}", source.text().replace("SECRET", ""));
-        let fenced = block([recalled.as_str()]).expect("there is something in it");
-        let spoken = format!("Hello\n{fenced}\nBye");
-        let answer = source.streamed(&mut scrubber, &spoken);
-        assert_eq!(answer, "Hello\n\nBye", "{spoken:?}");
+        assert_eq!(anything.through(&mut scrubber), scrub(&anything.text));
+        // The same scrubber serves the next stream as if it were new. A block on lines of its own is never shown.
+        assert_eq!(spoken.through(&mut scrubber), "Hello\n\nBye");
     });
 }
 
@@ -122,13 +112,12 @@ fn a_stream_shows_what_the_whole_shows_and_no_block_of_ours_however_it_is_cut() 
 #[test]
 #[ignore = "runs for ten minutes"]
 fn every_finding_points_into_its_text() {
-    run(|source| {
-        let text = source.text();
-        for finding in check(&text, Scope::Strict) {
+    long_run(text, |text| {
+        for finding in check(text, Scope::Strict) {
             let found = text.get(finding.start..finding.end);
             assert!(found.is_some_and(|found| !found.is_empty()), "{finding:?} in {text:?}");
         }
-        for finding in secrets::find(&text) {
+        for finding in secrets::find(text) {
             assert!(text.get(finding.start..finding.end).is_some(), "{text:?}");
         }
     });

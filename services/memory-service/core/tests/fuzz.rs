@@ -1,5 +1,5 @@
-//! Long runs with broken files of entries (`M-2`, D-11, D-47). `cargo test -p steward-memory-core --test fuzz --release --
-//! --ignored` runs ten minutes; `STEWARD_FUZZ_SECONDS` sets another time. A failure prints the seed that repeats it.
+//! Long runs with broken files of entries (`M-2`, D-11, D-47). `cargo test -p steward-memory-core --test fuzz -- --ignored` runs
+//! ten minutes; `steward_testkit::fuzz` says how long a run lasts and how one is repeated.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,10 +7,9 @@
     reason = "a test fails by panicking"
 )]
 
-use std::time::{Duration, Instant};
-
 use steward_base::entries;
 use steward_memory_core::transfer::{Piece, read};
+use steward_testkit::fuzz::{Bytes, Source, long_run};
 
 /// Pieces of which a file is made.
 const PIECES: [&[u8]; 22] = [
@@ -38,47 +37,19 @@ const PIECES: [&[u8]; 22] = [
     b"\r",
 ];
 
-struct Source(u64);
-
-impl Source {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % (limit.max(1) as u64)).unwrap_or(0)
-    }
-
-    fn file(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for _ in 0..self.below(40) {
-            let piece = PIECES[self.below(PIECES.len())];
-            match self.below(6) {
-                0 => bytes.extend(piece.iter().take(self.below(8))),
-                1 => bytes.push(self.next().to_le_bytes()[0]),
-                2 => bytes.extend(piece.repeat(self.below(6))),
-                _ => bytes.extend(piece),
-            }
+fn file(source: &mut Source) -> Bytes {
+    let mut bytes = Vec::new();
+    for _ in 0..source.below(40) {
+        let piece = *source.one_of(&PIECES);
+        match source.below(6) {
+            0 => bytes.extend(piece),
+            1 => bytes.push(source.byte()),
+            2 => bytes.extend(piece.repeat(source.below(6))),
+            3 => bytes.extend(piece.iter().take(source.below(8))),
+            _ => bytes.extend(piece),
         }
-        bytes
     }
-}
-
-fn run(work: impl Fn(&mut Source)) {
-    let seconds = std::env::var_os("STEWARD_FUZZ_SECONDS").and_then(|text| text.to_str()?.parse().ok());
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(600));
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut runs = 0_u64;
-    while Instant::now() < end {
-        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut Source(seed | 1))));
-        assert!(result.is_ok(), "seed {seed:#x} after {runs} runs");
-        runs += 1;
-    }
-    assert!(runs > 0);
+    Bytes(bytes)
 }
 
 /// Bytes that stand in no text: what is no text must be kept, and nothing else needs to be byte for byte.
@@ -89,9 +60,8 @@ fn strange(bytes: &[u8]) -> usize {
 #[test]
 #[ignore = "runs for ten minutes"]
 fn a_broken_file_loses_nothing_that_is_no_text_and_its_entries_come_back_as_they_are() {
-    run(|source| {
-        let file = source.file();
-        let pieces = read(&file);
+    long_run(file, |file| {
+        let pieces = read(file);
         let mut kept = 0;
         let mut texts = Vec::new();
         for piece in &pieces {
@@ -106,7 +76,7 @@ fn a_broken_file_loses_nothing_that_is_no_text_and_its_entries_come_back_as_they
                 }
             }
         }
-        assert_eq!(kept, strange(&file), "{file:?}");
+        assert_eq!(kept, strange(file), "{file:?}");
         let again = read(entries::export(texts.iter().map(String::as_str)).as_bytes());
         let again: Vec<_> = again
             .into_iter()
@@ -117,9 +87,9 @@ fn a_broken_file_loses_nothing_that_is_no_text_and_its_entries_come_back_as_they
             .collect();
         assert_eq!(again, texts, "{file:?}");
         assert_eq!(
-            entries::import(&String::from_utf8_lossy(&file)).len(),
+            entries::import(&String::from_utf8_lossy(file)).len(),
             entries::import(&entries::export(
-                entries::import(&String::from_utf8_lossy(&file))
+                entries::import(&String::from_utf8_lossy(file))
                     .iter()
                     .map(String::as_str)
             ))

@@ -1,16 +1,15 @@
 //! Long runs with broken input: what is typed as a query, and what is cut into words. `cargo test -p steward-recall-core --test
-//! fuzz --release -- --ignored` runs ten minutes each; `STEWARD_FUZZ_SECONDS` sets another time. A failure prints the seed that
-//! repeats it. A short run of the same is part of every test run.
+//! fuzz -- --ignored` runs ten minutes each; `steward_testkit::fuzz` says how long a run lasts and how one is repeated. A short
+//! run of the same is part of every test run.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
 
 use steward_recall_core::query::matching::Searchable;
 use steward_recall_core::query::{MAX_QUERY, Query};
 use steward_recall_core::search::{MATCH_END, MATCH_START, snippet};
 use steward_recall_core::tokenizer::{self, MAX_TOKEN, Purpose, Scratch, Token, tokenize};
+use steward_testkit::fuzz::{Source, long_run, short_run};
 
 /// Pieces that readers of queries and of words stumble over.
 const PIECES: [&str; 48] = [
@@ -64,71 +63,57 @@ const PIECES: [&str; 48] = [
     "on May 4th, 2023",
 ];
 
-/// Numbers that look random and come again with their seed.
-struct Source(u64);
+/// Any character, the odd planes included, but mostly one of those that are typed.
+fn character(source: &mut Source) -> char {
+    let code = match source.below(6) {
+        0 => usize::from(b'a') + source.below(26),
+        1 => source.below(0x80),
+        2 => source.below(0x800),
+        3 => 0x4e00 + source.below(0x5200),
+        4 => source.below(0x1_0000),
+        _ => source.below(0x11_0000),
+    };
+    u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(' ')
+}
 
-impl Source {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % (limit.max(1) as u64)).unwrap_or(0)
-    }
-
-    /// Any character, the odd planes included, but mostly one of those that are typed.
-    fn character(&mut self) -> char {
-        let code = match self.below(6) {
-            0 => self.below(0x80),
-            1 => self.below(0x800),
-            2 => 0x4e00 + self.below(0x5200),
-            3 => self.below(0x1_0000),
-            4 => self.below(0x11_0000),
-            _ => usize::from(b'a') + self.below(26),
-        };
-        u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(' ')
-    }
-
-    fn text(&mut self, pieces: usize) -> String {
-        let mut text = String::new();
-        for _ in 0..self.below(pieces) {
-            match self.below(5) {
-                0 | 1 => text.push_str(PIECES[self.below(PIECES.len())]),
-                2 => text.push(' '),
-                3 => {
-                    for _ in 0..self.below(12) {
-                        text.push(self.character());
-                    }
-                }
-                _ => {
-                    let again = PIECES[self.below(PIECES.len())].repeat(self.below(20));
-                    text.push_str(&again);
+fn text(source: &mut Source, pieces: usize) -> String {
+    let mut text = String::new();
+    for _ in 0..source.below(pieces) {
+        match source.below(5) {
+            0 | 1 => text.push_str(PIECES[source.below(PIECES.len())]),
+            2 => text.push(' '),
+            3 => {
+                for _ in 0..source.below(12) {
+                    text.push(character(source));
                 }
             }
+            _ => {
+                let again = source.one_of(&PIECES).repeat(source.below(20));
+                text.push_str(&again);
+            }
         }
-        text
+    }
+    text
+}
+
+/// What is typed, a text to look at with it, and what an index could say of how often words occur.
+#[derive(Debug)]
+struct Typed {
+    typed: String,
+    text: String,
+    counts: Vec<u64>,
+}
+
+fn typed(source: &mut Source) -> Typed {
+    Typed {
+        typed: text(source, 24).chars().take(MAX_QUERY).collect(),
+        text: text(source, 24),
+        counts: (0..=source.below(8)).map(|_| source.number() % 20_000).collect(),
     }
 }
 
-fn run(end: impl Fn(u64) -> bool, work: impl Fn(&mut Source)) {
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut runs = 0_u64;
-    while !end(runs) {
-        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        let result = catch_unwind(AssertUnwindSafe(|| work(&mut Source(seed | 1))));
-        assert!(result.is_ok(), "seed {seed:#x} after {runs} runs");
-        runs += 1;
-    }
-    assert!(runs > 0);
-}
-
-fn for_minutes(work: impl Fn(&mut Source)) {
-    let seconds = std::env::var_os("STEWARD_FUZZ_SECONDS").and_then(|text| text.to_str()?.parse().ok());
-    let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(600));
-    run(|_| Instant::now() >= until, work);
+fn written(source: &mut Source) -> String {
+    text(source, 40)
 }
 
 /// Whether `text` is made of quoted strings, operators and parentheses, as FTS5 reads them.
@@ -168,20 +153,23 @@ fn after_quote(mut rest: &str) -> Option<&str> {
     }
 }
 
-fn query(source: &mut Source) {
-    let typed: String = source.text(24).chars().take(MAX_QUERY).collect();
-    let text = source.text(24);
-    let Some(query) = Query::parse(&typed) else { return };
+fn query(Typed { typed, text, counts }: &Typed) {
+    let Some(query) = Query::parse(typed) else { return };
     for query in [vec![query.clone()], query.widened()].concat() {
         let matching = query.to_match();
         assert!(is_well_formed(&matching), "{typed:?} became {matching}");
         assert!(!matching.contains('\0'), "{typed:?}");
         assert_eq!(query.weights().len(), query.terms().len());
-        let counts: Vec<u64> = query.alternatives().iter().map(|_| source.next() % 20_000).collect();
+        let counts: Vec<u64> = counts
+            .iter()
+            .copied()
+            .cycle()
+            .take(query.alternatives().len())
+            .collect();
         let rarest = query.rarest(&counts);
         assert!(is_well_formed(&rarest.query.to_match()), "{typed:?}");
         assert!((1..=rarest.query.terms().len()).contains(&rarest.scored), "{typed:?}");
-        let ranges = Searchable::new(&text, &query).ranges();
+        let ranges = Searchable::new(text, &query).ranges();
         assert!(
             ranges.windows(2).all(|two| two[0].end < two[1].start),
             "{typed:?} in {text:?}"
@@ -189,7 +177,7 @@ fn query(source: &mut Source) {
         for range in ranges {
             assert!(text.is_char_boundary(range.start) && text.is_char_boundary(range.end));
         }
-        let shown = snippet(&text, &query);
+        let shown = snippet(text, &query);
         assert_eq!(shown.matches(MATCH_START).count(), shown.matches(MATCH_END).count());
     }
     // What is typed is found where it stands, unless signs in it meant something.
@@ -205,12 +193,11 @@ fn query(source: &mut Source) {
     }
 }
 
-fn cut(source: &mut Source) {
-    let text = source.text(40);
+fn cut(text: &String) {
     let mut scratch = Scratch::default();
     for purpose in [Purpose::Document, Purpose::Index, Purpose::Query] {
         let (mut start, mut end, mut seen) = (0, 0, 0_usize);
-        let flow = tokenize(&text, purpose, &mut scratch, &mut |token: Token<'_>| {
+        let flow = tokenize(text, purpose, &mut scratch, &mut |token: Token<'_>| {
             assert!(!token.text.is_empty() && token.text.len() <= 2 * MAX_TOKEN, "{text:?}");
             assert!(token.start < token.end && token.end <= text.len(), "{text:?}");
             assert!(
@@ -227,12 +214,12 @@ fn cut(source: &mut Source) {
         });
         assert!(flow.is_continue());
         // Buffers that were used before change nothing.
-        let again = tokenizer::positions(&text, purpose);
+        let again = tokenizer::positions(text, purpose);
         assert_eq!(again.len(), seen, "{text:?}");
     }
     // Whoever stops is not asked again.
     let mut asked = 0;
-    let stopped = tokenize(&text, Purpose::Index, &mut scratch, &mut |_| {
+    let stopped = tokenize(text, Purpose::Index, &mut scratch, &mut |_| {
         asked += 1;
         ControlFlow::Break(())
     });
@@ -242,23 +229,23 @@ fn cut(source: &mut Source) {
 /// `Q-8`
 #[test]
 fn a_short_run_of_typed_text_makes_no_syntax_error() {
-    run(|runs| runs == 3_000, query);
+    short_run(3_000, typed, query);
 }
 
 /// `Q-7`
 #[test]
 fn a_short_run_of_text_is_cut_on_character_boundaries() {
-    run(|runs| runs == 3_000, cut);
+    short_run(3_000, written, cut);
 }
 
 #[test]
 #[ignore = "runs for ten minutes"]
 fn whatever_is_typed_is_a_query_without_a_syntax_error() {
-    for_minutes(query);
+    long_run(typed, query);
 }
 
 #[test]
 #[ignore = "runs for ten minutes"]
 fn whatever_is_written_is_cut_on_character_boundaries() {
-    for_minutes(cut);
+    long_run(written, cut);
 }

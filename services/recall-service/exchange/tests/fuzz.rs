@@ -1,13 +1,12 @@
 //! Broken input of every kind: a few thousand pieces with each run of the tests, and as long as one likes on request.
-//! `cargo test -p steward-recall-exchange --test fuzz -- --ignored` runs ten minutes; `STEWARD_FUZZ_SECONDS` sets
-//! another time. A failure prints the seed that repeats it.
+//! `cargo test -p steward-recall-exchange --test fuzz -- --ignored` runs ten minutes; `steward_testkit::fuzz` says how long a
+//! run lasts and how one is repeated.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-
-use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use steward_recall_exchange::hermes::{MessageRow, SessionRow};
 use steward_recall_exchange::{LineSplitter, SessionLine, claude_code, hermes};
+use steward_testkit::fuzz::{Bytes, Source, long_run, short_run};
 
 const SEEDS: [&str; 5] = [
     r#"{"type":"user","sessionId":"abc","timestamp":"2026-03-01T10:00:00.250Z","message":{"role":"user","content":"what?"}}"#,
@@ -37,44 +36,33 @@ const PIECES: [&str; 18] = [
     "👨‍👩‍👧",
 ];
 
-struct Source(u64);
-
-impl Source {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % (limit.max(1) as u64)).unwrap_or(0)
+/// A few good lines, with pieces put in, taken out and doubled.
+fn broken(source: &mut Source) -> Bytes {
+    let mut text: Vec<u8> = Vec::new();
+    for _ in 0..=source.below(4) {
+        text.extend_from_slice(source.one_of(&SEEDS).as_bytes());
+        text.push(b'\n');
     }
-
-    /// A few good lines, with pieces put in, taken out and doubled.
-    fn broken(&mut self) -> Vec<u8> {
-        let mut text: Vec<u8> = Vec::new();
-        for _ in 0..=self.below(4) {
-            text.extend_from_slice(SEEDS[self.below(SEEDS.len())].as_bytes());
-            text.push(b'\n');
-        }
-        for _ in 0..self.below(12) {
-            let at = self.below(text.len());
-            match self.below(4) {
-                0 => drop(text.splice(at..at, PIECES[self.below(PIECES.len())].bytes())),
-                1 => {
-                    let end = (at + self.below(20)).min(text.len());
-                    text.drain(at..end);
-                }
-                2 => text[at] = u8::try_from(self.below(256)).unwrap(),
-                _ => {
-                    let end = (at + self.below(60)).min(text.len());
-                    let copy = text[at..end].to_vec();
-                    text.splice(at..at, copy);
-                }
+    for _ in 0..source.below(12) {
+        let at = source.below(text.len());
+        match source.below(4) {
+            0 => drop(text.splice(at..at, source.one_of(&PIECES).bytes())),
+            1 => {
+                let end = (at + source.below(20)).min(text.len());
+                text.drain(at..end);
             }
-            if text.is_empty() {
-                return text;
+            2 => text[at] = source.byte(),
+            _ => {
+                let end = (at + source.below(60)).min(text.len());
+                let copy = text[at..end].to_vec();
+                text.splice(at..at, copy);
             }
         }
-        text
+        if text.is_empty() {
+            break;
+        }
     }
+    Bytes(text)
 }
 
 /// Reads the input as everything that it could be; what comes out can be written and read again.
@@ -125,11 +113,7 @@ fn again(session: &SessionLine) {
 
 #[test]
 fn broken_input_is_an_answer_and_never_a_panic() {
-    let mut source = Source(0x5eed_1234_9876_4321);
-    for _ in 0..3_000 {
-        let input = source.broken();
-        read_as_everything(&input);
-    }
+    short_run(3_000, broken, |input| read_as_everything(input));
 }
 
 proptest! {
@@ -142,16 +126,5 @@ proptest! {
 #[test]
 #[ignore = "runs for minutes"]
 fn long_runs_find_nothing() {
-    let seconds = std::env::var_os("STEWARD_FUZZ_SECONDS").and_then(|text| text.to_str()?.parse().ok());
-    let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(600));
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    while Instant::now() < until {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407)
-            | 1;
-        let input = Source(seed).broken();
-        let outcome = std::panic::catch_unwind(|| read_as_everything(&input));
-        assert!(outcome.is_ok(), "seed {seed:#x}");
-    }
+    long_run(broken, |input| read_as_everything(input));
 }

@@ -1,23 +1,13 @@
-//! A long run with broken archives. `cargo test -p steward-skill-hub --test fuzz --release -- --ignored` runs ten
-//! minutes; `STEWARD_FUZZ_SECONDS` sets another time. A failure prints the seed that repeats it.
+//! A long run with broken archives. `cargo test -p steward-skill-hub --test fuzz -- --ignored` runs ten minutes;
+//! `steward_testkit::fuzz` says how long a run lasts and how one is repeated.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+use std::cell::Cell;
 use std::io::Write as _;
-use std::time::{Duration, Instant};
 
 use steward_skill_hub::archive::{Limits, Selection, unpack};
 use steward_skill_scanner::path;
-
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
-fn below(state: &mut u64, limit: usize) -> usize {
-    usize::try_from(next(state) % (limit.max(1) as u64)).unwrap_or(0)
-}
+use steward_testkit::fuzz::{Bytes, Source, long_run};
 
 const FILES: [(&str, &[u8]); 3] = [
     ("SKILL.md", b"---\nname: tidy\ndescription: Tidies.\n---\nx\n"),
@@ -56,15 +46,15 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn damage(bytes: &mut Vec<u8>, state: &mut u64) {
-    for _ in 0..below(state, 8) {
-        let at = below(state, bytes.len());
-        match below(state, 4) {
-            0 if at < bytes.len() => bytes[at] = next(state).to_le_bytes()[0],
+fn damage(bytes: &mut Vec<u8>, source: &mut Source) {
+    for _ in 0..source.below(8) {
+        let at = source.below(bytes.len());
+        match source.below(4) {
+            0 if at < bytes.len() => bytes[at] = source.byte(),
             1 => bytes.truncate(at),
             2 => {
-                let piece = bytes[at..(at + below(state, 80)).min(bytes.len())].to_vec();
-                let to = below(state, bytes.len() + 1);
+                let piece = bytes[at..(at + source.below(80)).min(bytes.len())].to_vec();
+                let to = source.below(bytes.len() + 1);
                 drop(bytes.splice(to..to, piece));
             }
             _ => drop(bytes.splice(at..at, *b"../")),
@@ -75,32 +65,26 @@ fn damage(bytes: &mut Vec<u8>, state: &mut u64) {
 #[test]
 #[ignore = "runs for ten minutes"]
 fn broken_archives_are_refused_or_stay_inside_and_within_the_caps() {
-    let seconds = std::env::var_os("STEWARD_FUZZ_SECONDS").and_then(|text| text.to_str()?.parse().ok());
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(600));
     let (zip, tar) = (zipped(), tarred());
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut accepted = 0_u64;
-    while Instant::now() < end {
-        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        let mut state = seed | 1;
-        let (mut bytes, packed) = match below(&mut state, 3) {
+    let archive = |source: &mut Source| {
+        let (mut bytes, packed) = match source.below(3) {
             0 => (zip.clone(), false),
             1 => (tar.clone(), false),
             _ => (tar.clone(), true),
         };
-        damage(&mut bytes, &mut state);
-        if packed {
-            bytes = gzipped(&bytes);
+        damage(&mut bytes, source);
+        Bytes(if packed { gzipped(&bytes) } else { bytes })
+    };
+    let accepted = Cell::new(0_u64);
+    long_run(archive, |bytes| {
+        let Ok(tree) = unpack(bytes, Selection::default(), &Limits::default(), &|| true) else {
+            return;
+        };
+        accepted.set(accepted.get() + 1);
+        assert!(tree.bytes() <= Limits::default().bytes);
+        for (name, _) in tree.iter() {
+            assert_eq!(path::problem(name, 16), None, "{name:?}");
         }
-        let result = std::panic::catch_unwind(|| unpack(&bytes, Selection::default(), &Limits::default(), &|| true));
-        let result = result.unwrap_or_else(|_| panic!("seed {seed:#x}"));
-        if let Ok(tree) = result {
-            accepted += 1;
-            assert!(tree.bytes() <= Limits::default().bytes, "seed {seed:#x}");
-            for (name, _) in tree.iter() {
-                assert_eq!(path::problem(name, 16), None, "seed {seed:#x}: {name:?}");
-            }
-        }
-    }
-    assert!(accepted > 0, "no archive survived: the run tries nothing");
+    });
+    assert!(accepted.get() > 0, "no archive survived: the run tries nothing");
 }

@@ -1,10 +1,12 @@
-//! Long runs with broken input: front matter and whole scans. `cargo test -p steward-skill-scanner --test fuzz --release
-//! -- --ignored` runs ten minutes; `STEWARD_FUZZ_SECONDS` sets another time. A failure prints the seed that repeats it.
+//! Long runs with broken input: front matter and whole scans. `cargo test -p steward-skill-scanner --test fuzz -- --ignored`
+//! runs ten minutes each; `steward_testkit::fuzz` says how long a run lasts and how one is repeated.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+use std::fmt::{self, Debug};
 use std::time::{Duration, Instant};
 
 use steward_skill_scanner::{File, Options, Scanner, Tree, header};
+use steward_testkit::fuzz::{Bytes, Source, long_run};
 
 /// Texts from which input is made: samples of attacks and the rules' own examples.
 const SEEDS: [&str; 8] = [
@@ -45,73 +47,62 @@ const PIECES: [&[u8]; 24] = [
     b"${x:1:2}",
 ];
 
-struct Source(u64);
-
-impl Source {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % (limit.max(1) as u64)).unwrap_or(0)
-    }
-
-    fn input(&mut self) -> Vec<u8> {
-        let seed = SEEDS[self.below(SEEDS.len())].as_bytes();
-        let start = self.below(seed.len());
-        let length = self.below(2_000);
-        let mut bytes = seed[start..(start + length).min(seed.len())].to_vec();
-        for _ in 0..self.below(12) {
-            let at = self.below(bytes.len() + 1);
-            match self.below(4) {
-                0 => drop(bytes.splice(at..at, PIECES[self.below(PIECES.len())].iter().copied())),
-                1 if at < bytes.len() => bytes[at] = self.next().to_le_bytes()[0],
-                2 => bytes.truncate(at),
-                _ => {
-                    let piece: Vec<u8> = bytes[at..(at + self.below(60)).min(bytes.len())].to_vec();
-                    for _ in 0..self.below(20) {
-                        bytes.extend_from_slice(&piece);
-                    }
+fn input(source: &mut Source) -> Vec<u8> {
+    let seed = source.one_of(&SEEDS).as_bytes();
+    let start = source.below(seed.len());
+    let length = source.below(2_000);
+    let mut bytes = seed[start..(start + length).min(seed.len())].to_vec();
+    for _ in 0..source.below(12) {
+        let at = source.below(bytes.len() + 1);
+        match source.below(4) {
+            0 => drop(bytes.splice(at..at, source.one_of(&PIECES).iter().copied())),
+            1 if at < bytes.len() => bytes[at] = source.byte(),
+            2 => bytes.truncate(at),
+            _ => {
+                let piece: Vec<u8> = bytes[at..(at + source.below(60)).min(bytes.len())].to_vec();
+                for _ in 0..source.below(20) {
+                    bytes.extend_from_slice(&piece);
                 }
             }
         }
-        bytes
+    }
+    bytes
+}
+
+/// A skill, shown file by file.
+struct Skill(Tree);
+
+impl Debug for Skill {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = self.0.iter().map(|(path, file)| (path, Bytes(file.bytes.to_vec())));
+        formatter.debug_map().entries(files).finish()
     }
 }
 
-fn run(work: impl Fn(&mut Source)) {
-    let seconds = std::env::var_os("STEWARD_FUZZ_SECONDS").and_then(|text| text.to_str()?.parse().ok());
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(600));
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut runs = 0_u64;
-    while Instant::now() < end {
-        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut Source(seed | 1))));
-        assert!(result.is_ok(), "seed {seed:#x} after {runs} runs");
-        runs += 1;
+fn skill(source: &mut Source) -> Skill {
+    let mut tree = Tree::new();
+    let mut skill = b"---\nname: sample\ndescription: Does it.\n---\n".to_vec();
+    skill.extend(input(source));
+    tree.insert("SKILL.md", File::plain(skill));
+    for name in ["a.sh", "b.py", "c.js", "d", "e.json", "f.png"] {
+        if source.below(3) == 2 {
+            tree.insert(name, File::plain(input(source)));
+        }
     }
-    assert!(runs > 0);
+    Skill(tree)
+}
+
+fn front_matter(source: &mut Source) -> Bytes {
+    Bytes([b"---\n", &input(source)[..], b"\n---\nbody"].concat())
 }
 
 #[test]
 #[ignore = "runs for ten minutes"]
 fn scans_of_broken_input_end_and_point_into_their_files() {
     let scanner = Scanner::new().unwrap();
-    run(|source| {
-        let mut tree = Tree::new();
-        let mut skill = b"---\nname: sample\ndescription: Does it.\n---\n".to_vec();
-        skill.extend(source.input());
-        tree.insert("SKILL.md", File::plain(skill));
-        for name in ["a.sh", "b.py", "c.js", "d", "e.json", "f.png"] {
-            if source.below(3) == 0 {
-                tree.insert(name, File::plain(source.input()));
-            }
-        }
+    long_run(skill, |Skill(tree)| {
         let started = Instant::now();
-        let report = scanner.scan(&tree, &Options::default());
+        let report = scanner.scan(tree, &Options::default());
         assert!(
             started.elapsed() < Duration::from_secs(20),
             "a scan of {} bytes took too long",
@@ -131,11 +122,8 @@ fn scans_of_broken_input_end_and_point_into_their_files() {
 #[test]
 #[ignore = "runs for ten minutes"]
 fn broken_front_matter_is_read_or_refused() {
-    run(|source| {
-        let mut bytes = b"---\n".to_vec();
-        bytes.extend(source.input());
-        bytes.extend(b"\n---\nbody");
-        let text = String::from_utf8_lossy(&bytes);
+    long_run(front_matter, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
         if let Ok(header) = header::parse(&text) {
             assert!(!header.name.is_empty() && header.name.chars().count() <= 64);
             assert!(header.description.chars().count() <= 1_024);
