@@ -48,7 +48,6 @@ fn text(source: &mut Source) -> String {
     for _ in 0..source.below(40) {
         let piece = *source.one_of(&PIECES);
         match source.below(8) {
-            0 => text.push_str(piece),
             1 => text.extend(piece.chars().rev()),
             2 => text.push_str(&piece.repeat(source.below(30))),
             3 => text.push(char::from_u32(u32::try_from(source.below(0x3000)).unwrap()).unwrap_or(' ')),

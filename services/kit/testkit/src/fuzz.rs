@@ -57,14 +57,13 @@ impl Source {
     }
 
     fn choose(&mut self, last: u64) -> u64 {
-        let choice = match &self.script {
-            Some(script) => script.get(self.made.len()).copied().unwrap_or(0).min(last),
-            None => {
-                self.state ^= self.state << 13;
-                self.state ^= self.state >> 7;
-                self.state ^= self.state << 17;
-                last.checked_add(1).map_or(self.state, |limit| self.state % limit)
-            }
+        let choice = if let Some(script) = &self.script {
+            script.get(self.made.len()).copied().unwrap_or(0).min(last)
+        } else {
+            self.state ^= self.state << 13;
+            self.state ^= self.state >> 7;
+            self.state ^= self.state << 17;
+            last.checked_add(1).map_or(self.state, |limit| self.state % limit)
         };
         self.made.push(choice);
         choice
@@ -298,10 +297,7 @@ mod tests {
             });
         });
         assert!(said.contains("three are high"), "{said}");
-        assert!(
-            said.contains(r#"smallest input"#) && said.ends_with(r#"b"ddd""#),
-            "{said}"
-        );
+        assert!(said.contains("smallest input") && said.ends_with(r#"b"ddd""#), "{said}");
         let seed = said
             .strip_prefix("seed 0x")
             .and_then(|rest| rest.split(' ').next())

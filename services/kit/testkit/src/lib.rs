@@ -12,6 +12,7 @@ mod crypto;
 pub mod fuzz;
 mod ids;
 pub mod model_server;
+pub mod rules;
 mod site;
 mod temp_dir;
 mod wait;

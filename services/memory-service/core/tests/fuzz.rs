@@ -42,7 +42,6 @@ fn file(source: &mut Source) -> Bytes {
     for _ in 0..source.below(40) {
         let piece = *source.one_of(&PIECES);
         match source.below(6) {
-            0 => bytes.extend(piece),
             1 => bytes.push(source.byte()),
             2 => bytes.extend(piece.repeat(source.below(6))),
             3 => bytes.extend(piece.iter().take(source.below(8))),
