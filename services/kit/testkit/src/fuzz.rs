@@ -9,14 +9,20 @@
 //! - `STEWARD_FUZZ_SEED` (decimal, or hexadecimal behind `0x`) is where a run begins: the seed that a failure names fails at
 //!   once. A long run begins somewhere new each time unless it is set, a short one always at the same place.
 //!
+//! Some inputs end the whole process (a stack that is too small, a parser in another language): a long run writes each seed
+//! down before it is tried, into a file that its first line names and that is gone when it ends well.
+//!
 //! This is no replacement for property tests of one function: it is for whatever reads what strangers wrote, where millions
 //! of inputs are worth trying and a good input broken in a few places is worth more than a random one.
 
 use std::cell::Cell;
 use std::fmt::{self, Debug};
+use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::ops::Deref;
+use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
@@ -114,24 +120,29 @@ pub fn long_run<I: Debug>(make: impl Fn(&mut Source) -> I, check: impl Fn(&I)) {
     let seconds = number_from("STEWARD_FUZZ_SECONDS").unwrap_or(SECONDS);
     let first = number_from("STEWARD_FUZZ_SEED").unwrap_or_else(|| RandomState::new().build_hasher().finish());
     let began = Instant::now();
-    let runs = run(
-        first,
-        |_| began.elapsed() >= Duration::from_secs(seconds),
-        &make,
-        &check,
-    );
-    report(runs, first, began);
+    let diary = Diary::begin(first);
+    let end = |_, seed| {
+        diary.note(seed);
+        began.elapsed() >= Duration::from_secs(seconds)
+    };
+    let runs = run(first, end, &make, &check);
+    diary.end(runs, began.elapsed());
 }
 
 /// Checks `runs` inputs of `make`, the same ones each time. Fails like [`long_run`].
 pub fn short_run<I: Debug>(runs: u64, make: impl Fn(&mut Source) -> I, check: impl Fn(&I)) {
     let first = number_from("STEWARD_FUZZ_SEED").unwrap_or(FIRST_SEED);
-    run(first, |done| done == runs, &make, &check);
+    run(first, |done, _| done == runs, &make, &check);
 }
 
-fn run<I: Debug>(first: u64, end: impl Fn(u64) -> bool, make: &impl Fn(&mut Source) -> I, check: &impl Fn(&I)) -> u64 {
+fn run<I: Debug>(
+    first: u64,
+    end: impl Fn(u64, u64) -> bool,
+    make: &impl Fn(&mut Source) -> I,
+    check: &impl Fn(&I),
+) -> u64 {
     let (mut seed, mut runs) = (first, 0);
-    while !end(runs) {
+    while !end(runs, seed) {
         let mut source = Source::new(seed);
         let input = make(&mut source);
         if let Err(message) = outcome(&input, check) {
@@ -263,17 +274,35 @@ fn wrong(variable: &str) -> ! {
     panic!("{variable} is a number, decimal or hexadecimal behind 0x")
 }
 
+/// What a long run says of itself, and the seed that it tries just now.
+struct Diary {
+    name: String,
+    path: PathBuf,
+    file: File,
+}
+
 #[expect(
     clippy::print_stdout,
     reason = "how much was tried is the result of a run that finds nothing"
 )]
-fn report(runs: u64, first: u64, began: Instant) {
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("a run");
-    println!(
-        "{name}: {runs} inputs in {} s from seed {first:#x}",
-        began.elapsed().as_secs()
-    );
+impl Diary {
+    fn begin(first: u64) -> Self {
+        let name = std::thread::current().name().unwrap_or("run").replace("::", "-");
+        let path = std::env::temp_dir().join(format!("steward-fuzz-{name}-{}", std::process::id()));
+        let file = File::create(&path).expect("a file in the folder for temporary ones");
+        println!("{name}: from seed {first:#x}; the one at work is in {}", path.display());
+        Self { name, path, file }
+    }
+
+    fn note(&self, seed: u64) {
+        let line = format!("{seed:#018x}\n");
+        self.file.write_all_at(line.as_bytes(), 0).expect("room for one line");
+    }
+
+    fn end(self, runs: u64, time: Duration) {
+        std::fs::remove_file(&self.path).expect("the file is this run's own");
+        println!("{}: {runs} inputs in {} s, all well", self.name, time.as_secs());
+    }
 }
 
 #[cfg(test)]

@@ -99,14 +99,14 @@ fn text(source: &mut Source, pieces: usize) -> String {
 /// What is typed, a text to look at with it, and what an index could say of how often words occur.
 #[derive(Debug)]
 struct Typed {
-    typed: String,
+    query: String,
     text: String,
     counts: Vec<u64>,
 }
 
 fn typed(source: &mut Source) -> Typed {
     Typed {
-        typed: text(source, 24).chars().take(MAX_QUERY).collect(),
+        query: text(source, 24).chars().take(MAX_QUERY).collect(),
         text: text(source, 24),
         counts: (0..=source.below(8)).map(|_| source.number() % 20_000).collect(),
     }
@@ -153,7 +153,13 @@ fn after_quote(mut rest: &str) -> Option<&str> {
     }
 }
 
-fn query(Typed { typed, text, counts }: &Typed) {
+fn query(
+    Typed {
+        query: typed,
+        text,
+        counts,
+    }: &Typed,
+) {
     let Some(query) = Query::parse(typed) else { return };
     for query in [vec![query.clone()], query.widened()].concat() {
         let matching = query.to_match();
