@@ -25,7 +25,7 @@ impl std::fmt::Debug for Batch {
 
 impl Batch {
     /// Adds a statement whose values are given by [`Batch::with`], one for each `?` in order. Numbered ones (`?1`) count from
-    /// the batch's first value, so only the first statement that has values may use them.
+    /// the batch's first value: either all statements use them, and may share values, or only the first that has values.
     pub fn statement(&mut self, sql: &'static str) -> &mut Self {
         if !self.sql.is_empty() {
             self.sql.push_str(";\n");

@@ -106,15 +106,6 @@ impl MessageRange {
     }
 }
 
-/// What is to become of messages that nobody should see any more in the same way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// Undone by the person: they leave the index in the same transaction (`Q-9`).
-    Rewound,
-    /// Out of the context, still searchable (`Z-4`).
-    Compacted,
-}
-
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntegrityReport {
@@ -167,15 +158,12 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Gives the turn lease up, if it is held with this fence.
     async fn release_lease(&self, team: &TeamId, session: &SessionId, fence: u64) -> Result<(), Error>;
 
-    /// Applies [`crate::append_messages::decide`] in one transaction together with the index. A retry is answered by
-    /// [`crate::append_messages::answer_again`].
+    /// Applies [`crate::append_messages::decide`] in one transaction. Whoever searches from then on finds the messages, or is
+    /// told that the answer is incomplete (`Q-11`). A retry is answered by [`crate::append_messages::answer_again`].
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error>;
 
     /// Messages in ascending order; none for a session that does not exist.
     async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error>;
-
-    /// Marks the messages `from..=to` as they are, without a summary. Rewound ones leave the index in the same transaction.
-    async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error>;
 
     /// Applies [`crate::delete_session::decide`]: the session, all that belongs to it and its entries in the index are gone
     /// in one transaction, and a mark is left by which a late append is refused ([`Error::SessionDeleted`]).

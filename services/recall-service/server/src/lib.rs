@@ -16,7 +16,7 @@ use steward_proto::recall::v1::recall_service_server::RecallServiceServer;
 use steward_proto::recall::v1::session_store_service_server::SessionStoreServiceServer;
 use steward_recall_core::backups::Backups;
 use steward_recall_core::{Search, SessionStore, Sessions};
-use steward_runtime::{Boot, StartError};
+use steward_runtime::{Boot, Policy, StartError};
 
 pub use config::Config;
 
@@ -36,7 +36,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .await
         .map_err(|error| StartError::new("open the session store", error))?;
     let store = Arc::new(store);
-    let closing = Arc::clone(&store);
+    let (closing, following) = (Arc::clone(&store), Arc::clone(&store));
     boot.tasks.at_end("recall/close", async move {
         closing.close().await;
         Ok(())
@@ -58,6 +58,10 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     Built::builder("recall-service", boot, deps.auth)
         .service(session_store)
         .service(recall)
+        .background("recall/index", Policy::WORK, move |tasks| async move {
+            following.follow(tasks).await;
+            Ok(())
+        })
         .build()
         .await
 }

@@ -5,8 +5,10 @@
 mod activity;
 mod answers;
 mod backups;
+mod catch_up;
 mod failure;
 mod files;
+mod follow;
 mod index;
 mod lifecycle;
 mod messages;
@@ -17,6 +19,7 @@ mod sessions;
 mod teams;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -40,7 +43,7 @@ use steward_recall_core::rewind_session::Rewind;
 use steward_recall_core::search::{Hit, HitQuery, Look, RecentQuery, Surroundings};
 use steward_recall_core::session::Session;
 use steward_recall_core::sessions::DueReviewRef;
-use steward_recall_core::store::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore};
+use steward_recall_core::store::{IntegrityReport, MessageRange, SessionList, SessionStore};
 use steward_recall_core::team_activity::{ActivityPage, TeamActivity};
 use steward_recall_core::turn::{DueReview, ExpiredTurn, Turn};
 use steward_recall_core::update_session::SessionUpdate;
@@ -48,8 +51,12 @@ use steward_recall_core::{Error, tokenizer as words};
 use steward_store::Sqlite;
 
 use failure::Failure;
+use follow::Behind;
 use outbox::TeamsWith;
-use teams::{Missing, Teams};
+use teams::{Missing, TeamFile, Teams};
+
+/// How long a search waits for what was written before it to come into the index.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All teams' sessions.
 #[derive(Debug)]
@@ -61,6 +68,12 @@ pub(crate) struct SqliteSessionStore {
     mended: Mutex<BTreeSet<TeamId>>,
     /// Teams whose index is not what it should be, and why.
     troubled: Mutex<BTreeMap<TeamId, String>>,
+    /// Teams whose last search went on without the newest messages.
+    late: Mutex<BTreeSet<TeamId>>,
+    /// Open files whose messages wait for the index.
+    behind: Behind,
+    /// See [`PATIENCE`].
+    patience: Duration,
     /// Where backups are kept: a folder per team.
     backups: PathBuf,
 }
@@ -71,6 +84,9 @@ impl SqliteSessionStore {
     pub(crate) async fn open(folder: PathBuf, backups: PathBuf, max_open: usize) -> Result<Self, Error> {
         let store = Self {
             troubled: Mutex::default(),
+            late: Mutex::default(),
+            behind: Behind::default(),
+            patience: PATIENCE,
             backups,
             teams: Teams::new(folder, max_open),
             with_due: TeamsWith::default(),
@@ -148,6 +164,16 @@ impl SqliteSessionStore {
         }
     }
 
+    /// Remembers whether a search went on without the newest messages of a team.
+    fn late(&self, team: &TeamId, is_late: bool) {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_late {
+            late.insert(team.clone());
+        } else {
+            late.remove(team);
+        }
+    }
+
     async fn try_append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
         let team = append.team.clone();
         let sqlite = self
@@ -155,8 +181,10 @@ impl SqliteSessionStore {
             .await?
             .ok_or_else(|| sessions::missing(&team, &append.session))?;
         let (with_due, with_waiting) = (self.with_due.clone(), self.with_waiting.clone());
+        let (progress, of) = (sqlite.progress.clone(), team.clone());
         let write = sqlite.write_in_two(messages::ask(&append, now), move |connection, found| {
             Box::pin(async move {
+                progress.wrote();
                 if append.open_calls.has_any() {
                     with_waiting.add(&team);
                 }
@@ -167,23 +195,28 @@ impl SqliteSessionStore {
                 Ok::<_, Failure>((appended, kept))
             })
         });
-        Ok(write.await?)
+        let appended = write.await?;
+        self.behind.add(&of, &sqlite);
+        Ok(appended)
     }
 
     async fn try_import(&self, whole: WholeSession) -> Result<bool, Error> {
         let team = whole.session.team.clone();
         let sqlite = self.teams.get(&team, Missing::Create).await?;
         let sqlite = sqlite.ok_or_else(|| sessions::missing(&team, &whole.session.id))?;
-        let with_waiting = self.with_waiting.clone();
+        let (with_waiting, progress, of) = (self.with_waiting.clone(), sqlite.progress.clone(), team.clone());
         let write = sqlite.write(move |connection| {
             Box::pin(async move {
+                progress.wrote();
                 if !whole.session.open_calls.is_empty() {
                     with_waiting.add(&team);
                 }
                 lifecycle::import(connection, whole).await
             })
         });
-        Ok(write.await?)
+        let taken = write.await?;
+        self.behind.add(&of, &sqlite);
+        Ok(taken)
     }
 
     async fn try_delete(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {
@@ -205,17 +238,31 @@ impl SqliteSessionStore {
     async fn try_fork(&self, fork: Fork, now: Timestamp) -> Result<Session, Error> {
         let sqlite = self.team(&fork.team).await?;
         let sqlite = sqlite.ok_or_else(|| sessions::missing(&fork.team, &fork.parent))?;
-        let write =
-            sqlite.write(move |connection| Box::pin(async move { lifecycle::fork(connection, fork, now).await }));
-        Ok(write.await?)
+        let (progress, team) = (sqlite.progress.clone(), fork.team.clone());
+        let write = sqlite.write(move |connection| {
+            Box::pin(async move {
+                progress.wrote();
+                lifecycle::fork(connection, fork, now).await
+            })
+        });
+        let forked = write.await?;
+        self.behind.add(&team, &sqlite);
+        Ok(forked)
     }
 
     async fn try_compact(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error> {
         let sqlite = self.team(&compaction.team).await?;
         let sqlite = sqlite.ok_or_else(|| sessions::missing(&compaction.team, &compaction.session))?;
-        let write = sqlite
-            .write(move |connection| Box::pin(async move { lifecycle::compact(connection, compaction, now).await }));
-        Ok(write.await?)
+        let (progress, team) = (sqlite.progress.clone(), compaction.team.clone());
+        let write = sqlite.write(move |connection| {
+            Box::pin(async move {
+                progress.wrote();
+                lifecycle::compact(connection, compaction, now).await
+            })
+        });
+        let compacted = write.await?;
+        self.behind.add(&team, &sqlite);
+        Ok(compacted)
     }
 
     /// Turns of one team whose client did not come in time. A team in which nothing waits is not asked again.
@@ -236,19 +283,12 @@ impl SqliteSessionStore {
         Ok(read.await?)
     }
 
-    async fn try_mark(&self, team: &TeamId, session: &SessionId, range: (u64, u64), mark: Mark) -> Result<(), Error> {
-        let sqlite = self.team(team).await?.ok_or_else(|| sessions::missing(team, session))?;
-        let (team, session) = (team.clone(), session.clone());
-        let write = sqlite.write(move |connection| {
-            Box::pin(async move { messages::mark(connection, &team, &session, range, mark).await })
-        });
-        Ok(write.await?)
-    }
-
     async fn try_hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        let Some(sqlite) = self.team(&query.asker.team).await? else {
+        let team = &query.asker.team;
+        let Some(sqlite) = self.team(team).await? else {
             return Ok(Vec::new());
         };
+        self.refresh(team, &sqlite).await?;
         let mut reader = sqlite.read().await.map_err(Failure::from)?;
         Ok(search::hits(&mut reader, query).await?)
     }
@@ -258,7 +298,7 @@ impl SqliteSessionStore {
         self.teams.close().await;
     }
 
-    async fn team(&self, team: &TeamId) -> Result<Option<Arc<Sqlite>>, Failure> {
+    async fn team(&self, team: &TeamId) -> Result<Option<Arc<TeamFile>>, Failure> {
         self.teams.get(team, Missing::Leave).await
     }
 
@@ -333,11 +373,7 @@ impl SessionStore for SqliteSessionStore {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(None);
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        let mut snapshot = reader.begin().await.map_err(Failure::from)?;
-        let view = sessions::view(&mut snapshot, team, session, read).await?;
-        snapshot.commit().await.map_err(Failure::from)?;
-        Ok(view)
+        Ok(view::view(&sqlite, team, session, read).await?)
     }
 
     async fn update_session(&self, update: SessionUpdate, now: Timestamp) -> Result<Session, Error> {
@@ -400,10 +436,6 @@ impl SessionStore for SqliteSessionStore {
         Ok(messages::list_of(&mut reader, team, session, range).await?)
     }
 
-    async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
-        mending!(self, team, self.try_mark(team, session, (from, to), mark))
-    }
-
     async fn delete_session(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {
         let team = deletion.team.clone();
         mending!(self, &team, self.try_delete(deletion.clone(), now))
@@ -439,7 +471,12 @@ impl SessionStore for SqliteSessionStore {
 
     fn index_trouble(&self, team: &TeamId) -> Option<String> {
         let troubled = self.troubled.lock().unwrap_or_else(PoisonError::into_inner);
-        troubled.get(team).cloned()
+        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest_missing = || {
+            late.contains(team)
+                .then(|| "the newest messages are not in the index yet".to_owned())
+        };
+        troubled.get(team).cloned().or_else(newest_missing)
     }
 
     async fn expired_turns(
@@ -541,7 +578,7 @@ impl SessionStore for SqliteSessionStore {
                 return Err(error);
             }
         }
-        let report = index::check(&sqlite).await?;
+        let report = index::check(&sqlite, &sqlite.progress).await?;
         let found = "the index was found damaged; a check with a rebuild mends it";
         self.trouble(team, (!report.problems.is_empty()).then_some(found));
         Ok(report)

@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::connector::Connector;
 use super::write::PATIENCE;
-use crate::StoreError;
+use crate::{Batch, StoreError};
 
 /// A reader that nobody used for this long is closed; each costs a thread and three descriptors.
 const IDLE: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ impl fmt::Debug for Readers {
 
 /// A read-only connection on loan. It goes back when it is dropped; a transaction that is open then is rolled back.
 pub struct Reader {
-    /// `None` only while it is dropped.
+    /// `None` only while it is dropped, and while [`Reader::at_once`] has it.
     connection: Option<SqliteConnection>,
     readers: Arc<Readers>,
     _permit: OwnedSemaphorePermit,
@@ -59,6 +59,21 @@ pub struct Reader {
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// The rows of all statements of `batch`, in order, all as they were at one moment. One piece of work for the database,
+    /// where a transaction with as many statements has two more than those.
+    pub async fn at_once(mut self, batch: Batch) -> Result<Vec<SqliteRow>, StoreError> {
+        // Out of the reader while it is in use: if the caller goes away half way, or a statement fails, the transaction may
+        // still be open, and the connection is closed with it.
+        let mut connection = self.connection.take().ok_or(StoreError::Closed)?;
+        let mut batch = batch.after("BEGIN");
+        batch.statement("COMMIT");
+        let rows = batch.rows(&mut connection).await?;
+        self.connection = Some(connection);
+        Ok(rows)
     }
 }
 

@@ -263,6 +263,18 @@ impl World {
         self.say(id, texts.iter().map(|text| said(text)).collect()).await;
     }
 
+    /// Takes back what was said after a message.
+    async fn rewind(&self, id: &str, to: u64) {
+        let cut = lifecycle::cut(self, id, to);
+        self.sessions.rewind_session(cut).await.unwrap();
+    }
+
+    /// Puts a summary in the place of messages, behind the `last` one.
+    async fn compact(&self, id: &str, range: (u64, u64), last: u64) {
+        let compaction = lifecycle::summary(self, id, range, last, "earlier");
+        self.sessions.mark_compacted(compaction).await.unwrap();
+    }
+
     async fn discover(&self, query: &str) -> Answer {
         self.ask(
             &asker(None),

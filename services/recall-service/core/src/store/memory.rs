@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, session_name};
 
-use super::{IntegrityReport, Mark, MessageRange, SessionList, SessionStore, Taken, Visibility};
+use super::{IntegrityReport, MessageRange, SessionList, SessionStore, Taken, Visibility};
 use crate::append_messages::{ANSWER_RETENTION, Append, Appended, Found, answer_again, decide};
 use crate::create_session::NewSession;
 use crate::delete_session::Deletion;
@@ -297,23 +297,6 @@ impl SessionStore for InMemorySessionStore {
             Taken::Last => drop(found.drain(..found.len().saturating_sub(limit))),
         }
         Ok(found)
-    }
-
-    async fn mark(&self, team: &TeamId, session: &SessionId, from: u64, to: u64, mark: Mark) -> Result<(), Error> {
-        self.change(team, session, |kept| {
-            for message in kept
-                .messages
-                .iter_mut()
-                .filter(|message| (from..=to).contains(&message.seq))
-            {
-                match mark {
-                    Mark::Rewound => message.rewound = true,
-                    Mark::Compacted => message.compacted = true,
-                }
-            }
-            kept.session.revision += 1;
-            Ok(())
-        })
     }
 
     async fn delete_session(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {

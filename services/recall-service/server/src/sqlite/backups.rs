@@ -11,6 +11,7 @@ use steward_recall_core::backups::{Backup, Backups, Counts, Restored, is_id};
 use steward_store::{Sqlite, StoreError};
 
 use super::SqliteSessionStore;
+use super::catch_up::Progress;
 use super::failure::Failure;
 use super::files::{self, blocking};
 use super::index;
@@ -153,7 +154,7 @@ async fn verified(path: &Path, team: &TeamId) -> Result<Counts, Problem> {
 
 async fn looked_through(sqlite: &Sqlite, team: &TeamId) -> Result<Counts, Problem> {
     index::bring_up_to_date(sqlite).await?;
-    let report = index::check(sqlite).await?;
+    let report = index::check(sqlite, &Progress::default()).await?;
     if !report.problems.is_empty() {
         return Err(Problem::Unusable(report.problems.join("; ")));
     }

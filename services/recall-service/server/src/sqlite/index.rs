@@ -1,16 +1,20 @@
-//! The full-text index: kept in the transaction of the rows, checked against them, rebuilt from them.
+//! The full-text index: taken out with the rows, checked against them, rebuilt from them. How it gets what is new is
+//! `catch_up`'s affair.
 
 use sqlx::SqliteConnection;
+use steward_recall_core::Error;
 use steward_recall_core::store::IntegrityReport;
 use steward_recall_core::tokenizer::{self, Purpose};
 use steward_store::{Sqlite, StoreError};
 
+use super::catch_up::{self, Progress};
 use super::failure::Failure;
 
 const TOKENIZER_VERSION: &str = "tokenizer_version";
 
 /// Takes the messages `from..=to` of a session out, which must happen before their rows change: an index without a copy
-/// of the text needs to be told what it held.
+/// of the text needs to be told what it held. Of rows that it does not have yet nothing is taken out: the view ends where it
+/// does.
 pub(super) async fn remove(connection: &mut SqliteConnection, session: i64, from: i64, to: i64) -> Result<(), Failure> {
     sqlx::query(
         "INSERT INTO message_index (message_index, rowid, said, tool, day)
@@ -26,19 +30,58 @@ pub(super) async fn remove(connection: &mut SqliteConnection, session: i64, from
     Ok(())
 }
 
-/// Rebuilds the index of a database that another version of the tokenizer built, and one that is plainly not whole.
-pub(super) async fn bring_up_to_date(sqlite: &Sqlite) -> Result<(), Failure> {
+/// The number after which the next message is numbered: beyond all that are there, and all that were in the index.
+pub(super) const LAST_DOC: &str = "SELECT max(coalesce((SELECT max(doc) FROM message), 0),
+     coalesce((SELECT covered FROM index_state), 0))";
+
+/// Rebuilds the index of a database that another version of the tokenizer built, and one that is plainly not whole. Whether
+/// messages wait for it.
+pub(super) async fn bring_up_to_date(sqlite: &Sqlite) -> Result<bool, Failure> {
     let mut reader = sqlite.read().await?;
     let built_with = built_with(&mut reader).await?;
     let is_whole = looks_whole(&mut reader).await?;
+    let merges_itself = match is_whole {
+        true => merges_itself(&mut reader).await?,
+        false => false,
+    };
+    let is_behind = is_behind(&mut reader).await?;
     drop(reader);
     if built_with == Some(tokenizer::VERSION) && is_whole {
-        return Ok(());
+        if merges_itself {
+            sqlite
+                .write(|connection| Box::pin(leave_merging_to_us(connection)))
+                .await?;
+        }
+        return Ok(is_behind);
     }
     tracing::info!(
         path = %sqlite.path().display(), from = built_with, to = tokenizer::VERSION, is_whole, "rebuilding the index"
     );
-    rebuild(sqlite).await
+    rebuild(sqlite).await?;
+    Ok(false)
+}
+
+async fn is_behind(connection: &mut SqliteConnection) -> Result<bool, Failure> {
+    let waiting: Option<bool> =
+        sqlx::query_scalar("SELECT (SELECT max(doc) FROM message) > (SELECT covered FROM index_state)")
+            .fetch_one(connection)
+            .await?;
+    Ok(waiting.unwrap_or(false))
+}
+
+/// Whether FTS5 merges by itself, within whichever write comes by, as it does unless it is told otherwise.
+async fn merges_itself(connection: &mut SqliteConnection) -> Result<bool, Failure> {
+    let set: Option<i64> = sqlx::query_scalar("SELECT v FROM message_index_config WHERE k = 'automerge'")
+        .fetch_optional(connection)
+        .await?;
+    Ok(set != Some(0))
+}
+
+async fn leave_merging_to_us(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    sqlx::query("INSERT INTO message_index (message_index, rank) VALUES ('automerge', 0)")
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// A look at the index that costs little: whether it has as many entries as there are messages to find, and finds the first
@@ -54,7 +97,9 @@ async fn looks_whole(connection: &mut SqliteConnection) -> Result<bool, Failure>
 async fn look(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     let counts_agree: bool = sqlx::query_scalar(
         "SELECT (SELECT count(*) FROM message_index_docsize)
-                = (SELECT count(doc) FROM message) - (SELECT count(doc) FROM message WHERE rewound = 1)",
+                = (SELECT count(doc) FROM message) - (SELECT count(doc) FROM message WHERE doc > covered)
+                  - (SELECT count(doc) FROM message WHERE rewound = 1 AND doc <= covered)
+         FROM index_state",
     )
     .fetch_one(&mut *connection)
     .await?;
@@ -87,9 +132,13 @@ pub(super) async fn rebuild(sqlite: &Sqlite) -> Result<(), Failure> {
         .write(|connection| {
             Box::pin(async move {
                 recreate(connection).await?;
-                sqlx::query("INSERT INTO message_index (message_index) VALUES ('rebuild')")
-                    .execute(&mut *connection)
-                    .await?;
+                for step in [
+                    "INSERT OR REPLACE INTO index_state SELECT 1, coalesce(max(doc), 0) FROM message",
+                    "INSERT INTO message_index (message_index) VALUES ('rebuild')",
+                ] {
+                    sqlx::query(step).execute(&mut *connection).await?;
+                }
+                leave_merging_to_us(connection).await?;
                 sqlx::query("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)")
                     .bind(TOKENIZER_VERSION)
                     .bind(tokenizer::VERSION.to_string())
@@ -136,8 +185,13 @@ async fn recreate(connection: &mut SqliteConnection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares rows, file and index.
-pub(super) async fn check(sqlite: &Sqlite) -> Result<IntegrityReport, Failure> {
+/// Compares rows, file and index, once what waits is in the index.
+pub(super) async fn check(sqlite: &Sqlite, progress: &Progress) -> Result<IntegrityReport, Failure> {
+    match catch_up::bring(sqlite, progress).await {
+        // Of damage the comparison tells.
+        Ok(()) | Err(Failure(Error::Damaged { .. } | Error::Internal { .. })) => {}
+        Err(error) => return Err(error),
+    }
     let mut problems = sqlite.integrity_check().await?;
     let mut reader = sqlite.read().await?;
     let messages: i64 = sqlx::query_scalar("SELECT count(*) FROM message")

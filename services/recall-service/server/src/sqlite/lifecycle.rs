@@ -185,16 +185,14 @@ pub(super) async fn fork(connection: &mut SqliteConnection, fork: Fork, now: Tim
     Ok(session)
 }
 
-/// Adds messages with their entries in the index.
+/// Adds messages, which wait for the index from then on.
 pub(super) async fn add_messages(
     connection: &mut SqliteConnection,
     session: i64,
     added: &[Message],
 ) -> Result<(), Failure> {
-    let last_doc: Option<i64> = sqlx::query_scalar("SELECT max(doc) FROM message")
-        .fetch_one(&mut *connection)
-        .await?;
-    for (doc, message) in (last_doc.unwrap_or(0) + 1..).zip(added) {
+    let last_doc: i64 = sqlx::query_scalar(index::LAST_DOC).fetch_one(&mut *connection).await?;
+    for (doc, message) in (last_doc + 1..).zip(added) {
         messages::insert(connection, session, doc, message).await?;
     }
     Ok(())
@@ -265,10 +263,7 @@ pub(super) async fn import(connection: &mut SqliteConnection, whole: WholeSessio
         add_turn(connection, number, turn).await?;
     }
     add_messages(connection, number, &messages).await?;
-    // They leave the index before their rows say that they are not in it.
-    for message in messages.iter().filter(|message| message.rewound) {
-        index::remove(connection, number, signed(message.seq), signed(message.seq)).await?;
-    }
+    // None of them is in the index yet, and those that are marked never will be.
     let numbers = |is_marked: fn(&Message) -> bool| -> Vec<u64> {
         let marked = messages.iter().filter(|message| is_marked(message));
         marked.map(|message| message.seq).collect()

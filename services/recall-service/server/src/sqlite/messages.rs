@@ -9,8 +9,7 @@ use steward_recall_core::append_messages::{Append, Appended, Effects, Found, Req
 use steward_recall_core::get_session::{BATCH, MessagePage};
 use steward_recall_core::message::{Message, Role};
 use steward_recall_core::session::Usage;
-use steward_recall_core::store::{Mark, MessageRange, Taken, Visibility};
-use steward_recall_core::tokenizer;
+use steward_recall_core::store::{MessageRange, Taken, Visibility};
 use steward_recall_core::turn::Turn;
 use steward_store::Batch;
 
@@ -18,12 +17,12 @@ use super::answers;
 use super::failure::Failure;
 use super::rows::{self, json, json_names, signed};
 use super::sessions::{self, Numbered};
-use super::{index, lifecycle, outbox};
+use super::{lifecycle, outbox};
 
 /// What an append needs to know, in one look: the session, the first answer to its request, its turn, another turn that is
 /// open, how many exposures are recorded, the last number of the index.
 const FOUND: &str = "SELECT s.*,
-         (SELECT max(doc) FROM message) AS last_doc,
+         max(coalesce((SELECT max(doc) FROM message), 0), coalesce((SELECT covered FROM index_state), 0)) AS last_doc,
          (SELECT count(*) FROM exposure e WHERE e.session = s.number) AS exposures,
          a.request_hash, a.answer,
          t.id AS t_id, t.state AS t_state, t.first_seq AS t_first_seq, t.last_seq AS t_last_seq,
@@ -134,15 +133,14 @@ async fn write(
     Ok((effects.appended, batch))
 }
 
-/// A row; its entry in the index is made beside it.
+/// A row; its entry in the index is made later.
 const INSERT: &str =
     "INSERT INTO message (doc, session, seq, role, said, sent, tool_calls, tool_call_id, tool_name, is_error,
          tool_text, spans, usage_input, usage_cached_input, usage_cache_write, usage_output, model, integrity, turn,
          created, native_provider, native_model, native_blocks, place, replaces_to)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-const INDEX: &str = "INSERT INTO message_index (rowid, said, tool, day) VALUES (?, ?, ?, ?)";
 
-/// Writes a message and its entry in the index.
+/// Writes a message, which waits for the index from then on.
 pub(super) async fn insert(
     connection: &mut SqliteConnection,
     session: i64,
@@ -163,11 +161,6 @@ fn insert_with(batch: &mut Batch, session: i64, doc: i64, message: &Message) -> 
         String::new()
     } else {
         message.tool_text()
-    };
-    let (said, tool) = if body.role == Role::Tool {
-        ("", body.text.as_str())
-    } else {
-        (body.text.as_str(), tool_text.as_str())
     };
     batch
         .statement(INSERT)
@@ -196,12 +189,6 @@ fn insert_with(batch: &mut Batch, session: i64, doc: i64, message: &Message) -> 
         .with(native.map(|native| native.blocks_json.as_str()))
         .with(message.replaces.map(|replaced| signed(replaced.from)))
         .with(message.replaces.map(|replaced| signed(replaced.to)));
-    batch
-        .statement(INDEX)
-        .with(doc)
-        .with(said)
-        .with(tool)
-        .with(tokenizer::day_text(message.created));
     Ok(())
 }
 
@@ -223,19 +210,29 @@ pub(super) async fn list_of(
     }
 }
 
-/// Messages of a context in the order of their places: the few summaries have an index of their own.
+/// What a message is read from: not what only the index has of it, which may be as large again.
+macro_rules! columns {
+    () => {
+        "seq, role, said, sent, tool_calls, tool_call_id, tool_name, is_error, spans, usage_input, usage_cached_input,
+         usage_cache_write, usage_output, model, integrity, turn, native_provider, native_model, native_blocks, rewound,
+         compacted, created, place, replaces_to"
+    };
+}
+pub(super) use columns;
+
+/// Messages of a context in the order of their places: the few summaries have an index of their own, and the two are merged
+/// as they are read.
 macro_rules! in_context {
     ($order:literal) => {
         concat!(
-            "SELECT * FROM (
-                 SELECT * FROM (SELECT *, seq AS at FROM message
-                     WHERE session = ?1 AND place IS NULL AND seq BETWEEN ?2 AND ?3 AND rewound = 0 AND compacted = 0
-                           AND (?4 OR role IN (SELECT value FROM json_each(?5))) ORDER BY seq ", $order, " LIMIT ?6)
-                 UNION ALL
-                 SELECT * FROM (SELECT *, place AS at FROM message
-                     WHERE session = ?1 AND place IS NOT NULL AND place BETWEEN ?2 AND ?3 AND rewound = 0 AND compacted = 0
-                           AND (?4 OR role IN (SELECT value FROM json_each(?5))) ORDER BY place ", $order, " LIMIT ?6)
-             ) ORDER BY at ", $order, " LIMIT ?6"
+            "SELECT ", columns!(), ", seq AS at FROM message
+                 WHERE session = ?1 AND place IS NULL AND seq BETWEEN ?2 AND ?3 AND rewound = 0 AND compacted = 0
+                       AND (?4 OR role IN (SELECT value FROM json_each(?5)))
+             UNION ALL
+             SELECT ", columns!(), ", place AS at FROM message
+                 WHERE session = ?1 AND place IS NOT NULL AND place BETWEEN ?2 AND ?3 AND rewound = 0 AND compacted = 0
+                       AND (?4 OR role IN (SELECT value FROM json_each(?5)))
+             ORDER BY at ", $order, " LIMIT ?6"
         )
     };
 }
@@ -283,12 +280,16 @@ async fn by_number(
     };
     let sql = match range.taken {
         Taken::First => {
-            "SELECT * FROM message WHERE session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM message WHERE session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
              AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq LIMIT ?"
+            )
         }
         Taken::Last => {
-            "SELECT * FROM message WHERE session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
-             AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq DESC LIMIT ?"
+            concat!("SELECT ", columns!(), " FROM message WHERE session = ? AND seq BETWEEN ? AND ? AND rewound <= ?
+             AND compacted BETWEEN ? AND ? AND (? OR role IN (SELECT value FROM json_each(?))) ORDER BY seq DESC LIMIT ?")
         }
     };
     Ok(sqlx::query(sql)
@@ -330,38 +331,6 @@ pub(super) async fn page(
             return Ok(page);
         }
     }
-}
-
-/// Marks messages; rewound ones leave the index in the same transaction.
-pub(super) async fn mark(
-    connection: &mut SqliteConnection,
-    team: &TeamId,
-    session: &SessionId,
-    (from, to): (u64, u64),
-    mark: Mark,
-) -> Result<(), Failure> {
-    let number: Option<i64> =
-        sqlx::query_scalar("UPDATE session SET revision = revision + 1 WHERE team = ? AND id = ? RETURNING number")
-            .bind(team.as_str())
-            .bind(session.as_str())
-            .fetch_optional(&mut *connection)
-            .await?;
-    let number = number.ok_or_else(|| sessions::missing(team, session))?;
-    let (from, to) = (signed(from), signed(to));
-    let sql = match mark {
-        Mark::Rewound => {
-            index::remove(connection, number, from, to).await?;
-            "UPDATE message SET rewound = 1 WHERE session = ? AND seq BETWEEN ? AND ?"
-        }
-        Mark::Compacted => "UPDATE message SET compacted = 1 WHERE session = ? AND seq BETWEEN ? AND ?",
-    };
-    sqlx::query(sql)
-        .bind(number)
-        .bind(from)
-        .bind(to)
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 /// A turn of a session by its name.

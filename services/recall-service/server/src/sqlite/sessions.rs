@@ -7,7 +7,6 @@ use steward_base::names::{SessionId, TeamId, session_name};
 use steward_recall_core::Error;
 use steward_recall_core::append_messages::RequestKey;
 use steward_recall_core::create_session::NewSession;
-use steward_recall_core::get_session::{MessagePage, SessionRead, SessionView};
 use steward_recall_core::lease::Lease;
 use steward_recall_core::session::{Exposure, Session};
 use steward_recall_core::store::SessionList;
@@ -17,7 +16,6 @@ use steward_store::Batch;
 use super::answers::{self, CREATION};
 use super::failure::Failure;
 use super::lifecycle;
-use super::messages;
 use super::rows::{self, json, json_names, signed};
 
 /// A session and its number in this file.
@@ -292,31 +290,6 @@ pub(super) async fn replace_exposures(
         .execute(&mut *connection)
         .await?;
     add_exposures(connection, session, exposures, 0, now).await
-}
-
-/// A session with one of its turns and a page of its messages.
-pub(super) async fn view(
-    connection: &mut SqliteConnection,
-    team: &TeamId,
-    session: &SessionId,
-    read: &SessionRead,
-) -> Result<Option<SessionView>, Failure> {
-    let Some(found) = load_numbered(connection, team, session).await? else {
-        return Ok(None);
-    };
-    let turn = match read.turn.as_str() {
-        "" => None,
-        turn => messages::turn_of(connection, found.number, turn).await?,
-    };
-    let page = match &read.messages {
-        Some(range) => messages::page(connection, found.number, range).await?,
-        None => MessagePage::default(),
-    };
-    Ok(Some(SessionView {
-        session: found.session,
-        turn,
-        messages: page,
-    }))
 }
 
 /// Adds exposures, numbered after the `known` ones.

@@ -4,12 +4,17 @@
 //! longest. Files in use are never closed.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use steward_base::error_chain;
 use steward_base::names::TeamId;
 use steward_store::{Sqlite, SqliteOptions, StoreError};
+use tokio::time::{Instant, timeout};
 
+use super::catch_up::{self, Progress};
 use super::failure::Failure;
 use super::{files, index};
 use crate::fts;
@@ -18,6 +23,41 @@ pub(super) static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrat
 
 /// Read-only connections of one team.
 const READERS: u32 = 4;
+
+/// How long the closing of a file waits for its index, and the closing of all of them.
+const LAST_CALL: Duration = Duration::from_secs(1);
+const LAST_CALLS: Duration = Duration::from_secs(3);
+
+/// An open file, and how far its index is.
+#[derive(Debug)]
+pub(super) struct TeamFile {
+    sqlite: Sqlite,
+    pub(super) progress: Progress,
+}
+
+impl Deref for TeamFile {
+    type Target = Sqlite;
+
+    fn deref(&self) -> &Sqlite {
+        &self.sqlite
+    }
+}
+
+impl TeamFile {
+    /// Closes it, with its index up to date if that does not take longer. If it does, the rest waits in the file.
+    async fn close_within(&self, patience: Duration) {
+        if self.progress.is_behind() {
+            match timeout(patience, catch_up::bring(&self.sqlite, &self.progress)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(Failure(error))) => {
+                    tracing::warn!(path = %self.path().display(), error = error_chain(&error), "messages wait for the index");
+                }
+                Err(_) => tracing::info!(path = %self.path().display(), "messages wait for the index"),
+            }
+        }
+        self.sqlite.close().await;
+    }
+}
 
 /// The open files.
 #[derive(Debug)]
@@ -37,7 +77,7 @@ struct Slots {
 #[derive(Debug, Default)]
 struct Slot {
     /// Held while the file is opened or closed, so that both happen once and never at the same time.
-    open: tokio::sync::Mutex<Option<Arc<Sqlite>>>,
+    open: tokio::sync::Mutex<Option<Arc<TeamFile>>>,
     last_use: Mutex<u64>,
 }
 
@@ -86,7 +126,7 @@ impl Teams {
     }
 
     /// The team's database; `None` if it has none and should not get one. Stays open while the answer is held.
-    pub(super) async fn get(&self, team: &TeamId, missing: Missing) -> Result<Option<Arc<Sqlite>>, Failure> {
+    pub(super) async fn get(&self, team: &TeamId, missing: Missing) -> Result<Option<Arc<TeamFile>>, Failure> {
         let path = self.path(team);
         if missing == Missing::Leave && !self.is_known(team) && !exists(&path).await? {
             return Ok(None);
@@ -104,15 +144,22 @@ impl Teams {
         } else {
             files::create(&path).await?;
         }
-        let sqlite = Arc::new(Sqlite::open(&path, options()).await?);
-        if let Err(failure) = index::bring_up_to_date(&sqlite).await {
-            sqlite.close().await;
-            return Err(failure);
+        let sqlite = Sqlite::open(&path, options()).await?;
+        let progress = Progress::default();
+        match index::bring_up_to_date(&sqlite).await {
+            Ok(false) => {}
+            // Left by an earlier process, or by a file that was closed in a hurry.
+            Ok(true) => progress.wrote(),
+            Err(failure) => {
+                sqlite.close().await;
+                return Err(failure);
+            }
         }
-        *open = Some(Arc::clone(&sqlite));
+        let file = Arc::new(TeamFile { sqlite, progress });
+        *open = Some(Arc::clone(&file));
         drop(open);
         self.close_unused(team).await;
-        Ok(Some(sqlite))
+        Ok(Some(file))
     }
 
     /// Puts a file in the place of the team's, which is closed first and stands in `aside` afterwards; whether there was one.
@@ -123,10 +170,12 @@ impl Teams {
         let path = self.path(team);
         if open.is_none() && exists(&path).await? && files::check_ours(&path).await.is_ok() {
             // Its log is written back when it is closed. A file that cannot be opened is set aside as it is.
-            *open = Sqlite::open(&path, options()).await.ok().map(Arc::new);
+            if let Ok(sqlite) = Sqlite::open(&path, options()).await {
+                sqlite.close().await;
+            }
         }
-        if let Some(sqlite) = open.take() {
-            sqlite.close().await;
+        if let Some(file) = open.take() {
+            file.sqlite.close().await;
         }
         let (with, aside) = (with.to_owned(), aside.to_owned());
         files::blocking(move || files::swap(&path, &with, &aside)).await
@@ -140,9 +189,11 @@ impl Teams {
     /// Closes every file, waiting for what is in flight.
     pub(super) async fn close(&self) {
         let slots: Vec<Arc<Slot>> = self.lock().by_team.drain().map(|(_, slot)| slot).collect();
+        let end = Instant::now() + LAST_CALLS;
         for slot in slots {
-            if let Some(sqlite) = slot.open.lock().await.take() {
-                sqlite.close().await;
+            if let Some(file) = slot.open.lock().await.take() {
+                let left = end.saturating_duration_since(Instant::now());
+                file.close_within(left.min(LAST_CALL)).await;
             }
         }
     }
@@ -151,9 +202,9 @@ impl Teams {
         for slot in self.oldest_first(opened) {
             // A slot that is being opened or closed right now is in use.
             let Ok(mut open) = slot.open.try_lock() else { continue };
-            let unused = open.take_if(|sqlite| Arc::strong_count(sqlite) == 1);
-            if let Some(sqlite) = unused {
-                sqlite.close().await;
+            let unused = open.take_if(|file| Arc::strong_count(file) == 1);
+            if let Some(file) = unused {
+                file.close_within(LAST_CALL).await;
             }
         }
     }

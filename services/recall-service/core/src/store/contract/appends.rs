@@ -430,25 +430,17 @@ pub async fn messages_are_taken_from_either_end(world: &World) {
     );
     let roles = vec![crate::message::Role::Assistant];
     assert_eq!(seqs(MessageRange { roles, ..first.clone() }).await, [2, 4]);
-    world
-        .store
-        .mark(&team("red"), &session("s1"), 2, 2, crate::store::Mark::Compacted)
-        .await
-        .unwrap();
-    world
-        .store
-        .mark(&team("red"), &session("s1"), 3, 3, crate::store::Mark::Rewound)
-        .await
-        .unwrap();
+    world.rewind("s1", 4).await;
+    world.compact("s1", (2, 2), 5).await;
     let every = MessageRange::in_context(1, u64::MAX, 100);
-    assert_eq!(seqs(every.clone()).await, [1, 4, 5]);
+    assert_eq!(seqs(every.clone()).await, [1, 6, 3, 4]);
     assert_eq!(
         seqs(MessageRange {
             visibility: Visibility::Searchable,
             ..every.clone()
         })
         .await,
-        [1, 2, 4, 5]
+        [1, 2, 3, 4, 6]
     );
     assert_eq!(
         seqs(MessageRange {
@@ -456,7 +448,7 @@ pub async fn messages_are_taken_from_either_end(world: &World) {
             ..every.clone()
         })
         .await,
-        [1, 2, 3, 4, 5]
+        [1, 2, 3, 4, 5, 6]
     );
     let missing = world
         .sessions

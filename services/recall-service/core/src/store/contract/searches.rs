@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::message::{NewMessage, Role, ToolCall};
 use crate::search::{ANSWER_BYTES, Discover, MATCH_END, MATCH_START, MESSAGE_CHARS, Read, Scroll, Sort};
 use crate::session::{Lineage, LineageReason, SessionSource};
-use crate::store::Mark;
 
 fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort();
@@ -181,11 +180,7 @@ pub async fn the_current_context_is_left_out_and_compaction_opens_it(world: &Wor
     ));
     assert!(world.search.browse(&inside, 5).await.unwrap().conversations.is_empty());
 
-    world
-        .store
-        .mark(&team("red"), &session("here"), 1, 1, Mark::Compacted)
-        .await
-        .unwrap();
+    world.compact("here", (1, 1), 2).await;
     let found = world.ask(&inside, discover()).await.unwrap();
     assert_eq!(names(&found), ["here"]);
     assert_eq!(found.conversations[0].around.len(), 1);
@@ -225,11 +220,7 @@ pub async fn filters_act_before_limits(world: &World) {
 pub async fn what_was_undone_is_invisible_everywhere(world: &World) {
     let texts = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
     world.chat("s1", &texts[..5]).await;
-    world
-        .store
-        .mark(&team("red"), &session("s1"), 4, 5, Mark::Rewound)
-        .await
-        .unwrap();
+    world.rewind("s1", 3).await;
     world
         .say("s1", texts[5..].iter().map(|text| said(text)).collect())
         .await;
@@ -488,11 +479,7 @@ pub async fn reading_goes_on_where_it_ended(world: &World) {
 /// `Q-11`: after appends, rewinds and a rebuild.
 pub async fn rows_and_index_agree(world: &World) {
     world.chat("s1", &["merganser 秋沙鸭", "getUserName", "undone"]).await;
-    world
-        .store
-        .mark(&team("red"), &session("s1"), 3, 3, Mark::Rewound)
-        .await
-        .unwrap();
+    world.rewind("s1", 2).await;
     for rebuild in [false, true, false] {
         let report = world.sessions.check_integrity(&team("red"), rebuild).await.unwrap();
         assert_eq!((report.problems.len(), report.messages), (0, 3));

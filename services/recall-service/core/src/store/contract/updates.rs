@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use steward_base::{Integrity, Timestamp};
 
+use super::lifecycle::summary;
 use super::{World, answered, said, session, team};
 use crate::append_messages::{Append, OpenCallsChange};
 use crate::create_session::NewSession;
 use crate::error::Error;
 use crate::get_session::{SessionRead, SessionView};
 use crate::lease::LeaseRequest;
+use crate::mark_compacted::Compaction;
 use crate::message::{MAX_NATIVE, Native, NewMessage, ToolCall};
 use crate::session::{ClientTool, Exposure, Frozen, OpenCall, PrefixState, Session};
 use crate::store::{MessageRange, Visibility};
@@ -496,12 +498,12 @@ pub async fn a_session_is_read_with_its_turn_and_messages(world: &World) {
         turn: Some(running("t1", TurnState::Running)),
         ..world.append_to("s1", 0, 0, vec![said("x"); 70])
     };
-    world.sessions.append_messages(begin).await.unwrap();
-    world
-        .store
-        .mark(&team("red"), &session("s1"), 2, 2, crate::store::Mark::Compacted)
-        .await
-        .unwrap();
+    let begun = world.sessions.append_messages(begin).await.unwrap();
+    let compaction = Compaction {
+        fence: begun.fence,
+        ..summary(world, "s1", (2, 2), 70, "earlier")
+    };
+    world.sessions.mark_compacted(compaction).await.unwrap();
     let alone = view(world, "", None).await;
     assert_eq!((&alone.session, &alone.turn), (&stored(world).await, &None));
     assert_eq!((alone.messages.messages.len(), alone.messages.next), (0, None));
@@ -518,12 +520,12 @@ pub async fn a_session_is_read_with_its_turn_and_messages(world: &World) {
         .list_messages(&team("red"), &session("s1"), &every)
         .await
         .unwrap();
-    assert_eq!((listed.messages.len(), listed.next), (69, None));
+    assert_eq!((listed.messages.len(), listed.next), (70, None));
     assert_eq!(whole.messages, listed);
     let part = view(world, "gone", Some(40)).await;
     assert_eq!(
         (part.turn, part.messages.messages.len(), part.messages.next),
-        (None, 40, Some(42))
+        (None, 40, Some(41))
     );
     let missing = world
         .sessions

@@ -1,11 +1,10 @@
 //! Search when there is much of one thing: nothing is starved (`Q-6`), nothing is unbounded, every page can be reached.
 
-use super::{World, answered, asker, names, said, session, team};
+use super::{World, answered, asker, names, said, session};
 use crate::create_session::NewSession;
 use crate::message::{NewMessage, ToolCall};
 use crate::search::{ANSWER_BYTES, Answer, CONTEXT_CHARS, Discover, MATCH_END, MATCH_START, Read, Scroll, Sort};
 use crate::session::{Lineage, LineageReason, SessionSource};
-use crate::store::Mark;
 
 fn wanting(query: &str, limit: usize) -> Discover {
     Discover {
@@ -124,12 +123,7 @@ pub async fn what_was_taken_along_is_not_offered_as_past(world: &World) {
             "{others:?}"
         );
         assert!(names(&world.ask(&inside, wanting("osprey", 10)).await.unwrap()).contains(&parent.to_owned()));
-        let red = team("red");
-        world
-            .store
-            .mark(&red, &session(child), 1, 1, Mark::Compacted)
-            .await
-            .unwrap();
+        world.compact(child, (1, 1), 2).await;
         let found = world.ask(&inside, wanting("kingfisher", 10)).await.unwrap();
         assert!(!found.conversations.is_empty());
     }
@@ -138,23 +132,13 @@ pub async fn what_was_taken_along_is_not_offered_as_past(world: &World) {
 /// `Q-5`: of the current session everything that compression took out can be reached, and nothing else.
 pub async fn what_left_the_context_can_be_paged_through(world: &World) {
     world.create("here").await;
-    world
-        .say(
-            "here",
-            (1..=40).map(|number| said(&format!("osprey {number}"))).collect(),
-        )
-        .await;
-    let of = team("red");
-    world
-        .store
-        .mark(&of, &session("here"), 4, 30, Mark::Compacted)
-        .await
-        .unwrap();
-    world
-        .store
-        .mark(&of, &session("here"), 10, 12, Mark::Rewound)
-        .await
-        .unwrap();
+    let ospreys = |numbers: std::ops::RangeInclusive<u32>| -> Vec<NewMessage> {
+        numbers.map(|number| said(&format!("osprey {number}"))).collect()
+    };
+    world.say("here", ospreys(1..=12)).await;
+    world.rewind("here", 9).await;
+    world.say("here", ospreys(13..=40)).await;
+    world.compact("here", (4, 30), 40).await;
     let inside = asker(Some("here"));
     let mut read = Read {
         session: session("here"),

@@ -1,0 +1,154 @@
+//! Who brings messages into the index: a search, before it looks, and the background, a moment after they were written.
+//!
+//! One task serves the files of all teams that are open, a bounded stretch of each in turn. A file that is closed is brought
+//! up to date first where that is quick; where it is not, or the process dies, its rows wait for the next who opens it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use steward_base::error_chain;
+use steward_base::names::TeamId;
+use steward_recall_core::Error;
+use steward_runtime::Tasks;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::SqliteSessionStore;
+use super::catch_up::{self, Upkeep};
+use super::failure::Failure;
+use super::teams::TeamFile;
+
+/// How long messages wait for more, so that a piece is worth its commit.
+const GATHER: Duration = Duration::from_millis(250);
+/// Pieces, and merges, of one team before the next has its turn.
+const STRETCH: usize = 32;
+/// How long a team rests whose index could not be written.
+const REST: Duration = Duration::from_secs(5);
+
+/// Files whose messages wait for the index.
+#[derive(Debug, Default)]
+pub(super) struct Behind {
+    files: Mutex<VecDeque<(TeamId, Weak<TeamFile>)>>,
+    added: Notify,
+}
+
+impl Behind {
+    /// Notes that messages of an open file wait.
+    pub(super) fn add(&self, team: &TeamId, file: &Arc<TeamFile>) {
+        if file.progress.queue() {
+            self.files().push_back((team.clone(), Arc::downgrade(file)));
+            self.added.notify_one();
+        }
+    }
+
+    /// Those that are open still. They are not on the list from here on.
+    fn take(&self) -> Vec<(TeamId, Arc<TeamFile>)> {
+        let listed = std::mem::take(&mut *self.files());
+        let open = listed
+            .into_iter()
+            .filter_map(|(team, file)| Some((team, file.upgrade()?)));
+        open.inspect(|(_, file)| file.progress.unqueue()).collect()
+    }
+
+    fn files(&self) -> MutexGuard<'_, VecDeque<(TeamId, Weak<TeamFile>)>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a stretch left.
+enum Left {
+    Nothing,
+    More,
+    Trouble(Error),
+}
+
+impl SqliteSessionStore {
+    /// Keeps the indexes of open files near their messages, until the process stops.
+    pub(crate) async fn follow(self: Arc<Self>, tasks: Tasks) {
+        let stopping = tasks.stopping();
+        let work = async {
+            loop {
+                self.behind.added.notified().await;
+                sleep(GATHER).await;
+                self.follow_all(&tasks).await;
+            }
+        };
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            () = work => {}
+        }
+    }
+
+    async fn follow_all(&self, tasks: &Tasks) {
+        let mut resting = Vec::new();
+        for (team, file) in self.behind.take() {
+            if tasks.is_stopping() {
+                return;
+            }
+            match self.follow_one(&file).await {
+                Left::Nothing => {}
+                Left::More => self.behind.add(&team, &file),
+                Left::Trouble(damage @ Error::Damaged { .. }) => {
+                    self.mend(&team, &damage).await;
+                }
+                Left::Trouble(error) => {
+                    tracing::warn!(team = %team, error = error_chain(&error), "messages wait for the index; trying again");
+                    resting.push((team, file));
+                }
+            }
+        }
+        if !resting.is_empty() {
+            sleep(REST).await;
+            for (team, file) in resting {
+                self.behind.add(&team, &file);
+            }
+        }
+    }
+
+    async fn follow_one(&self, file: &TeamFile) -> Left {
+        match stretch(file).await {
+            Ok(true) => Left::More,
+            Ok(false) => Left::Nothing,
+            Err(Failure(error)) => Left::Trouble(error),
+        }
+    }
+
+    /// Brings in what was acknowledged before a search. Where that takes too long or cannot be written, the search goes on
+    /// without, and says so; damage is an error.
+    pub(super) async fn refresh(&self, team: &TeamId, file: &TeamFile) -> Result<(), Failure> {
+        if !file.progress.is_behind() {
+            return Ok(());
+        }
+        let why = match timeout(self.patience, catch_up::bring(file, &file.progress)).await {
+            Ok(Ok(())) => {
+                self.late(team, false);
+                return Ok(());
+            }
+            Ok(Err(Failure(damage @ Error::Damaged { .. }))) => return Err(damage.into()),
+            Ok(Err(Failure(error))) => error_chain(&error),
+            Err(_) => "it took too long".to_owned(),
+        };
+        tracing::warn!(team = %team, error = why, "a search goes on without the newest messages");
+        self.late(team, true);
+        Ok(())
+    }
+}
+
+/// A bounded stretch of what waits, then of what is to be merged; whether there is more.
+async fn stretch(file: &TeamFile) -> Result<bool, Failure> {
+    for _ in 0..STRETCH {
+        if catch_up::piece(file, &file.progress, Upkeep::Merge).await?.is_last() {
+            break;
+        }
+    }
+    for _ in 0..STRETCH {
+        if file.progress.is_behind() {
+            return Ok(true);
+        }
+        if !catch_up::merge(file).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
