@@ -28,6 +28,12 @@ const MAX_CHOICE: usize = 256;
 
 /// How much a word gains by being said again.
 const AGAIN: f32 = 0.5;
+/// What one character of a longer word is worth beside the pairs.
+const OF_ONE: f32 = 0.5;
+/// A question with more content words than that says enough: other words for them and single characters would only blur it.
+const SHORT: usize = 12;
+/// Fewer characters than that are a name or a keyword and no sentence.
+const SENTENCE: usize = 5;
 
 /// A parsed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,10 +71,26 @@ pub struct Term {
     pub prefix: bool,
     /// Whether it was quoted.
     pub quoted: bool,
-    /// Other tokens that will do in place of the only one: other forms of the word.
+    /// Other tokens that will do in place of the only one: what [`Self::reading`] allows.
     pub forms: Vec<String>,
+    /// What will do in place of the word.
+    pub reading: Reading,
+    /// Whether it is one character of what was typed as a longer run.
+    pub is_piece: bool,
     /// How often the question says it; what it comes back to matters more.
     pub times: u16,
+}
+
+/// What is accepted for a word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// The word as typed.
+    #[default]
+    Typed,
+    /// Other forms of it.
+    AnyForm,
+    /// Other forms, and other words that say the same.
+    Alike,
 }
 
 impl Term {
@@ -84,22 +106,30 @@ impl Term {
             prefix,
             quoted,
             forms: Vec::new(),
+            reading: Reading::Typed,
+            is_piece: false,
             times: 1,
         })
     }
 
     /// More for what is said again and again, but far from as much more.
     fn weight(&self) -> f32 {
-        1.0 + AGAIN * f32::from(self.times.max(1)).ln()
+        let again = 1.0 + AGAIN * f32::from(self.times.max(1)).ln();
+        if self.is_piece { OF_ONE * again } else { again }
     }
 
-    /// The same, where any form of the word will do.
-    fn in_any_form(mut self) -> Self {
+    /// The same, read with more or less licence.
+    fn read_as(mut self, reading: Reading) -> Self {
         if let [word] = self.tokens.as_slice()
             && !self.prefix
             && !self.quoted
         {
-            self.forms = tokenizer::forms(word);
+            self.forms = match reading {
+                Reading::Typed => Vec::new(),
+                Reading::AnyForm => tokenizer::forms(word),
+                Reading::Alike => tokenizer::alike(word),
+            };
+            self.reading = if self.forms.is_empty() { Reading::Typed } else { reading };
         }
         self
     }
@@ -154,7 +184,7 @@ impl Query {
 
     /// The same for people to read.
     pub fn to_text(&self) -> String {
-        let signs = self.to_match().replace(tokenizer::LOOSE, "");
+        let signs = self.to_match().replace([tokenizer::LOOSE, tokenizer::ALIKE], "");
         signs
             .replace(&format!("\"{}", tokenizer::DAY_MARK), "\"")
             .replace(tokenizer::DAY_MARK, " ")
@@ -218,12 +248,12 @@ fn write_match(expr: &Expr, out: &mut String) {
     match expr {
         Expr::Term(term) => {
             let star = if term.prefix { " *" } else { "" };
-            let loose = if term.forms.is_empty() {
-                String::new()
-            } else {
-                tokenizer::LOOSE.to_string()
+            let mark = match term.reading {
+                Reading::Typed => String::new(),
+                Reading::AnyForm => tokenizer::LOOSE.to_string(),
+                Reading::Alike => tokenizer::ALIKE.to_string(),
             };
-            let _ = write!(out, "\"{loose}{}\"{star}", term.text.replace('"', "\"\""));
+            let _ = write!(out, "\"{mark}{}\"{star}", term.text.replace('"', "\"\""));
         }
         Expr::All(members) => write_list(members, " AND ", out),
         Expr::Any(members) => write_list(members, " OR ", out),
@@ -264,21 +294,52 @@ enum Words {
 /// Any of what the terms hold; `None` if nothing is left.
 fn any_of(terms: &[&Term], days: &[Term], words: Words) -> Option<Expr> {
     let mut alternatives: Vec<Term> = Vec::new();
-    for term in terms {
-        for found in looser(term) {
-            if words == Words::Content && function_words::says_nothing(&found) {
-                continue;
-            }
-            match alternatives.iter_mut().find(|known| known.tokens == found.tokens) {
-                Some(known) => known.times = known.times.saturating_add(1),
-                None => alternatives.push(found.in_any_form()),
-            }
+    for found in terms.iter().flat_map(|term| looser(term)) {
+        if words == Words::All || !function_words::says_nothing(&found) {
+            add(&mut alternatives, found);
+        }
+    }
+    let is_short = alternatives.len() <= SHORT;
+    if is_short && words == Words::Content && !alternatives.is_empty() {
+        for piece in pieces(terms) {
+            add(&mut alternatives, piece);
         }
     }
     alternatives.truncate(MAX_CHOICE);
+    let reading = if is_short { Reading::Alike } else { Reading::AnyForm };
+    let read = alternatives.into_iter().map(|term| term.read_as(reading));
     // A day alone says too much: all that was said on it.
-    alternatives.extend(days.iter().cloned());
-    parse::any_of(alternatives.into_iter().map(Expr::Term).collect())
+    let alternatives = read.chain(days.iter().cloned());
+    parse::any_of(alternatives.map(Expr::Term).collect())
+}
+
+fn add(alternatives: &mut Vec<Term>, found: Term) {
+    match alternatives.iter_mut().find(|known| known.tokens == found.tokens) {
+        Some(known) => known.times = known.times.saturating_add(1),
+        None => alternatives.push(found),
+    }
+}
+
+/// The single characters of a sentence in Han that say something. Many words of everyday talk have one, and what is asked
+/// about in two is answered in one: 养的猫, 一只猫.
+fn pieces(terms: &[&Term]) -> Vec<Term> {
+    let signs = || {
+        terms
+            .iter()
+            .flat_map(|term| term.text.chars())
+            .filter(|sign| lex::is_han(*sign))
+    };
+    if signs().count() < SENTENCE {
+        return Vec::new();
+    }
+    let each = signs().filter_map(|sign| Term::new(sign.encode_utf8(&mut [0; 4]), false, false));
+    let telling = each.filter(|piece| !function_words::says_nothing(piece));
+    telling
+        .map(|piece| Term {
+            is_piece: true,
+            ..piece
+        })
+        .collect()
 }
 
 /// The term, or its pairs of characters and the words between them. Of `Ann's` it is Ann that is asked about.
@@ -299,13 +360,8 @@ fn looser(term: &Term) -> Vec<Term> {
             lex::Segment::Words(text) => pieces.extend(Term::new(text, false, false)),
             lex::Segment::Dense(text) => {
                 let whole = Term::new(text, false, false);
-                match whole {
-                    Some(run) if run.tokens.len() > 2 => {
-                        let pairs = &run.tokens[..run.tokens.len() - 1];
-                        pieces.extend(pairs.iter().filter_map(|pair| Term::new(pair, false, false)));
-                    }
-                    whole => pieces.extend(whole),
-                }
+                let pairs = whole.iter().flat_map(|run| &run.tokens);
+                pieces.extend(pairs.filter_map(|pair| Term::new(pair, false, false)));
             }
         }
     }

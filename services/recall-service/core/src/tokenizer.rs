@@ -9,9 +9,10 @@
 //!   parts at successive positions, so that the whole is a phrase; every run of the parts of a camelCase word stands
 //!   beside the whole at the same position.
 //! - **dense scripts** (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar, …): every character is a token, and each pair of
-//!   neighbours is a second token at the same position. A query of two or more characters is cut into pairs and closed
-//!   by its last character, which makes it a phrase over exactly the characters typed: one character is findable, and
-//!   a highlight covers what was asked for and nothing else.
+//!   neighbours is a second token at the same position. A query of two or more characters is cut into its pairs, closed by
+//!   the last character where something follows it, which makes it a phrase over exactly the characters typed: one character
+//!   is findable, and a highlight covers what was asked for and nothing else. At its end the last pair says it all, and to
+//!   ask for a frequent character besides would cost more than all the pairs.
 //! - **pictographs**: one token each, symbols of icon fonts too; skin tones are dropped.
 //!
 //! Canonically equal texts have the same tokens, and signs that show nothing (joiners, break hints, variation selectors,
@@ -23,6 +24,7 @@
 //!
 //! What is not here: stop words, dictionaries. They would make some texts unfindable.
 
+mod alike;
 mod scripts;
 mod stem;
 #[cfg(test)]
@@ -30,16 +32,17 @@ mod tests;
 mod words;
 
 use std::iter::Peekable;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::str::CharIndices;
 
 use steward_base::Timestamp;
 
 use scripts::{Class, class_of, continues_unit, is_invisible};
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// Version of the rules in this module. An index that was built by another one has to be rebuilt.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The name under which the index tables ask for this tokenizer.
 pub const NAME: &str = "steward";
@@ -49,6 +52,8 @@ pub const MAX_TOKEN: usize = 128;
 
 /// Before a word of a query: other forms of it will do.
 pub const LOOSE: char = '\u{1}';
+/// The same, and other words for the same thing will do, too.
+pub const ALIKE: char = '\u{3}';
 /// Before a part of a day; see [`day_text`].
 pub const DAY_MARK: char = '\u{2}';
 /// After a stem, which no word has.
@@ -62,7 +67,7 @@ pub enum Purpose {
     /// The same with stems beside words.
     Index,
     /// Text that is searched for. Emits colocated tokens only for a word behind
-    /// [`LOOSE`]: FTS5 reads them as alternatives.
+    /// [`LOOSE`] or [`ALIKE`]: FTS5 reads them as alternatives.
     Query,
 }
 
@@ -95,11 +100,47 @@ pub fn tokenize<F>(text: &str, purpose: Purpose, scratch: &mut Scratch, sink: &m
 where
     F: FnMut(Token<'_>) -> ControlFlow<()>,
 {
-    if purpose == Purpose::Query
-        && let Some(word) = text.strip_prefix(LOOSE)
-    {
-        return loose(word, sink);
+    if purpose != Purpose::Query {
+        return walk(text, purpose, scratch, sink);
     }
+    for (mark, instead) in [(LOOSE, forms as fn(&str) -> Vec<String>), (ALIKE, alike)] {
+        if let Some(word) = text.strip_prefix(mark) {
+            return loose(word, instead, sink);
+        }
+    }
+    without_last_closing(text, scratch, sink)
+}
+
+/// The tokens of a query, but the character that closes a pair only where another token follows.
+fn without_last_closing<F>(text: &str, scratch: &mut Scratch, sink: &mut F) -> ControlFlow<()>
+where
+    F: FnMut(Token<'_>) -> ControlFlow<()>,
+{
+    let mut before = 0..0;
+    let mut held: Option<(String, Range<usize>)> = None;
+    walk(text, Purpose::Query, scratch, &mut |token: Token<'_>| {
+        if let Some((text, Range { start, end })) = held.take() {
+            sink(Token {
+                text: &text,
+                start,
+                end,
+                colocated: false,
+            })?;
+        }
+        let closes = token.start > before.start && token.end == before.end;
+        before = token.start..token.end;
+        if closes {
+            held = Some((token.text.to_owned(), before.clone()));
+            return ControlFlow::Continue(());
+        }
+        sink(token)
+    })
+}
+
+fn walk<F>(text: &str, purpose: Purpose, scratch: &mut Scratch, sink: &mut F) -> ControlFlow<()>
+where
+    F: FnMut(Token<'_>) -> ControlFlow<()>,
+{
     let mut rest = text.char_indices().peekable();
     while let Some(&(start, character)) = rest.peek() {
         match class_of(character) {
@@ -137,7 +178,7 @@ where
 }
 
 /// A word of a query, and beside it what else it may be in the index.
-fn loose<F>(word: &str, sink: &mut F) -> ControlFlow<()>
+fn loose<F>(word: &str, instead: fn(&str) -> Vec<String>, sink: &mut F) -> ControlFlow<()>
 where
     F: FnMut(Token<'_>) -> ControlFlow<()>,
 {
@@ -149,7 +190,7 @@ where
             colocated: false,
         };
         sink(at)?;
-        for form in forms(&token.text) {
+        for form in instead(&token.text) {
             sink(Token {
                 text: &form,
                 colocated: true,
@@ -162,6 +203,39 @@ where
 
 /// What stands in the index for other forms of a folded word.
 pub fn forms(word: &str) -> Vec<String> {
+    let mut found = regular_forms(word);
+    let stem = stem::stem(word);
+    for form in alike::irregular(word, stem.as_deref().unwrap_or(word)) {
+        add(&mut found, word, form);
+    }
+    found
+}
+
+/// The same, and what stands there for other words that say the same.
+pub fn alike(word: &str) -> Vec<String> {
+    let mut found = forms(word);
+    let stem = stem::stem(word);
+    for other in alike::alike(word, stem.as_deref().unwrap_or(word)) {
+        add(&mut found, word, other);
+        for form in forms(other) {
+            if form != word && !found.contains(&form) {
+                found.push(form);
+            }
+        }
+    }
+    found
+}
+
+/// Another word in any form that rules lead to.
+fn add(found: &mut Vec<String>, word: &str, other: &str) {
+    for form in std::iter::once(other.to_owned()).chain(regular_forms(other)) {
+        if form != word && !found.contains(&form) {
+            found.push(form);
+        }
+    }
+}
+
+fn regular_forms(word: &str) -> Vec<String> {
     match stem::stem(word) {
         Some(stem) => vec![format!("{stem}{STEM_MARK}"), stem],
         None if word.len() > 2 && word.bytes().all(|letter| letter.is_ascii_lowercase()) => {
@@ -296,8 +370,10 @@ fn next_unit(text: &str, rest: &mut Peekable<CharIndices<'_>>, buffer: usize, un
     let folded = &mut units[buffer];
     folded.clear();
     if composed || scripts::has_compatibility_form(first) {
-        let visible = text[start..end].chars().filter(|&sign| !is_invisible(sign));
-        folded.extend(visible.nfkc());
+        // Marks of other scripts have nothing to stand on where a run begins with a mark, whichever of them comes first.
+        let on_nothing = is_combining_mark(first);
+        let is_part = |sign: char| !is_invisible(sign) && (!on_nothing || class_of(sign) == Class::Dense);
+        folded.extend(text[start..end].chars().filter(|&sign| is_part(sign)).nfkc());
     } else {
         folded.push(first);
     }

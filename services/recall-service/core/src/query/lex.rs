@@ -98,6 +98,11 @@ pub(super) enum Segment<'a> {
     Words(&'a str),
 }
 
+/// Whether this is a character of Chinese, each of which says something.
+pub(super) const fn is_han(sign: char) -> bool {
+    matches!(sign as u32, 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x2_0000..=0x3_ffff)
+}
+
 /// The segments of `text`.
 pub(super) fn segments(text: &str) -> Vec<Segment<'_>> {
     let mut segments: Vec<(bool, Range<usize>)> = Vec::new();

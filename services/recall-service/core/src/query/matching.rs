@@ -54,23 +54,17 @@ impl<'q> Searchable<'q> {
                 exact.insert(wanted.text, places);
             }
         }
-        let mut next = 0;
-        let mut here = Place {
-            position: 0,
-            start: 0,
-            end: 0,
-        };
+        let mut count = 0_usize;
         let _ = tokenizer::tokenize(text, Purpose::Index, &mut Scratch::default(), &mut |token: Token<
             '_,
         >| {
-            if !token.colocated {
-                here = Place {
-                    position: next,
-                    start: token.start,
-                    end: token.end,
-                };
-                next += 1;
-            }
+            count += usize::from(!token.colocated);
+            // A pair reaches further than the character at whose place it stands.
+            let here = Place {
+                position: count.saturating_sub(1),
+                start: token.start,
+                end: token.end,
+            };
             if let Some(places) = exact.get_mut(token.text) {
                 note(places, here);
             }

@@ -56,6 +56,8 @@ pub struct Ranking {
     /// Found conversations, undemoted and demoted.
     roots: [usize; 2],
     kept: HashMap<SessionId, Vec<Candidate>>,
+    /// How much each term matters, if that is known.
+    weights: Vec<f32>,
 }
 
 impl Ranking {
@@ -68,7 +70,15 @@ impl Ranking {
             offered: 0,
             roots: [0; 2],
             kept: HashMap::new(),
+            weights: Vec::new(),
         }
+    }
+
+    /// Where each term of the question matters as much as `weights` say.
+    #[must_use]
+    pub fn weighing(mut self, weights: &[f32]) -> Self {
+        weights.clone_into(&mut self.weights);
+        self
     }
 
     /// Takes the next candidate; breaks when no further one can matter. They come by descending sum of strengths, newer
@@ -104,7 +114,19 @@ impl Ranking {
 
     /// The best hit of each conversation, in order.
     pub fn into_hits(self) -> Vec<Hit> {
-        let Self { sort, limit, kept, .. } = self;
+        let parts = if self.sort == Sort::Relevance {
+            self.parts()
+        } else {
+            Vec::new()
+        };
+        let Self {
+            sort, limit, mut kept, ..
+        } = self;
+        for candidate in kept.values_mut().flatten() {
+            for (strength, part) in candidate.strengths.iter_mut().zip(&parts) {
+                *strength *= part;
+            }
+        }
         let mut found: Vec<(Candidate, f32)> = kept
             .into_values()
             .filter_map(|of_root| best_of(sort, of_root))
@@ -130,6 +152,48 @@ impl Ranking {
         });
         hits.collect()
     }
+}
+
+impl Ranking {
+    /// What each part of a strength is worth: as much as its term matters, less where the term stands in most conversations,
+    /// such as the name of whoever speaks in all of them. Between two terms it is the lesser one's worth.
+    fn parts(&self) -> Vec<f32> {
+        let count = self
+            .kept
+            .values()
+            .flatten()
+            .map(|candidate| candidate.strengths.len())
+            .max();
+        let is_wide = self.depth >= WIDE_DEPTH;
+        let rarity: Vec<f32> = (0..self.weights.len())
+            .map(|term| if is_wide { self.rarity(term) } else { 1.0 })
+            .collect();
+        let terms = rarity.iter().zip(&self.weights).map(|(rarity, weight)| rarity * weight);
+        let pairs = rarity.windows(2).map(|two| two[0].min(two[1]));
+        terms.chain(pairs).take(count.unwrap_or(0)).collect()
+    }
+
+    /// How well a term tells the conversations from one another that any word led to, beside how well it tells messages, which
+    /// is in its strengths. Half of each: the root of their quotient.
+    fn rarity(&self, term: usize) -> f32 {
+        let of = |candidate: &Candidate| candidate.strengths.get(term).copied().unwrap_or(0.0);
+        let strengths = || self.kept.values().flatten().map(of).filter(|strength| *strength > 0.0);
+        let (messages, sum) = strengths().fold((0.0_f32, 0.0_f32), |(count, sum), one| (count + 1.0, sum + one));
+        let with = self
+            .kept
+            .values()
+            .filter(|members| members.iter().any(|one| of(one) > 0.0))
+            .count();
+        let (with, all) = (as_float(with), as_float(self.kept.len()));
+        if messages < 1.0 {
+            return 1.0;
+        }
+        (((all - with + 0.5) / (with + 0.5)).ln_1p() * messages / sum).sqrt()
+    }
+}
+
+fn as_float(count: usize) -> f32 {
+    u16::try_from(count).map_or(f32::MAX, f32::from)
 }
 
 /// The hit that stands for a conversation, and the conversation's score. Sessions of one conversation may hold copies of
@@ -256,6 +320,30 @@ mod tests {
         let mut answer = candidate("answer", 1, &[2.2]);
         answer.role = Role::Assistant;
         assert_eq!(ranked(vec![answer, candidate("asked", 1, &[2.0])], 2)[0].0, "asked");
+    }
+
+    /// A name that is said in every conversation tells none of them from another.
+    #[test]
+    fn a_term_of_every_conversation_counts_less_than_one_of_a_few() {
+        let mut offered: Vec<Candidate> = (0..9)
+            .map(|at| candidate(&format!("other{at}"), 1, &[1.0, 0.0]))
+            .collect();
+        offered.push(candidate("named", 1, &[1.5, 0.0]));
+        offered.push(candidate("meant", 1, &[0.0, 1.4]));
+        let best = |weights: &[f32], depth: usize| {
+            let mut ranking = Ranking::new(Sort::Relevance, 20, depth).weighing(weights);
+            for candidate in offered.clone() {
+                assert!(ranking.offer(candidate).is_continue());
+            }
+            ranking.into_hits()[0].root.as_str().to_owned()
+        };
+        assert_eq!(best(&[1.0, 1.0], WIDE_DEPTH), "meant");
+        // Where all words had to be there, and where nothing is known of the words, it is as offered.
+        assert_eq!(
+            (best(&[1.0, 1.0], DEPTH), best(&[], WIDE_DEPTH)),
+            ("named".to_owned(), "named".to_owned())
+        );
+        assert_eq!(best(&[1.0, 2.0], DEPTH), "meant");
     }
 
     #[test]
