@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use futures::FutureExt as _;
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row as _};
 use steward_base::names::{TeamId, UserId};
 use steward_base::{Caller, Identity, Origin, Role, Timestamp};
 use steward_grpc::AuditRecord;
 use steward_proto::access::v1::{AuditOutcome, PrincipalKind};
 use steward_proto::common::v1 as common;
-use steward_store::{Sqlite, SqliteOptions, StoreError};
+use steward_store::{Batch, Sqlite, SqliteOptions, StoreError};
 use tonic::Code;
 
 use crate::gate::Counted;
@@ -87,17 +87,14 @@ impl AuditStore {
 
     /// Adds all or none.
     pub(crate) async fn add(&self, records: Vec<Counted>) -> Result<(), StoreError> {
-        self.sqlite
-            .write(move |connection| {
-                async move {
-                    for (record, time, count) in &records {
-                        insert(connection, &Row::new(record, *time, *count)).await?;
-                    }
-                    Ok(())
-                }
-                .boxed()
-            })
-            .await
+        let rows: Vec<Row> = records
+            .iter()
+            .map(|(record, time, count)| Row::new(record, *time, *count))
+            .collect();
+        let write = self.sqlite.write_in_two(Batch::default(), move |_connection, _none| {
+            async move { Ok(((), inserts(&rows))) }.boxed()
+        });
+        write.await
     }
 
     pub(crate) async fn list(&self, query: Query) -> Result<Vec<Row>, StoreError> {
@@ -206,34 +203,63 @@ impl Row {
     }
 }
 
-async fn insert(connection: &mut SqliteConnection, row: &Row) -> Result<(), StoreError> {
-    const SQL: &str = "INSERT INTO event (team, time, service, method, kind, user, role, origin, caller, job, fence,
-            session, token, resources, request, peer, outcome, code, reason, count)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    sqlx::query(SQL)
-        .bind(&row.team)
-        .bind(row.time)
-        .bind(&row.service)
-        .bind(&row.method)
-        .bind(row.kind)
-        .bind(&row.user)
-        .bind(row.role)
-        .bind(row.origin)
-        .bind(&row.caller)
-        .bind(&row.job)
-        .bind(row.fence)
-        .bind(&row.session)
-        .bind(&row.token)
-        .bind(&row.resources)
-        .bind(&row.request)
-        .bind(&row.peer)
-        .bind(row.outcome)
-        .bind(row.code)
-        .bind(&row.reason)
-        .bind(row.count)
-        .execute(connection)
-        .await?;
-    Ok(())
+/// The beginning of a statement that adds rows, and as many of them.
+macro_rules! insert {
+    ($($row:literal),+) => {
+        concat!(
+            "INSERT INTO event (team, time, service, method, kind, user, role, origin, caller, job, fence, session, token,
+                 resources, request, peer, outcome, code, reason, count)
+             VALUES ",
+            $($row),+
+        )
+    };
+}
+const ONE: &str = insert!("(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+const FOUR: &str = insert!(
+    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?),",
+    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?),",
+    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?),",
+    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+);
+
+/// Statements that add all of them: few, and of few shapes, so that they are parsed once.
+fn inserts(rows: &[Row]) -> Batch {
+    let mut batch = Batch::default();
+    let (fours, rest) = rows.as_chunks::<4>();
+    for four in fours {
+        batch.statement(FOUR);
+        for row in four {
+            add(&mut batch, row);
+        }
+    }
+    for row in rest {
+        add(batch.statement(ONE), row);
+    }
+    batch
+}
+
+fn add(batch: &mut Batch, row: &Row) {
+    batch
+        .with(row.team.as_str())
+        .with(row.time)
+        .with(row.service.as_str())
+        .with(row.method.as_str())
+        .with(row.kind)
+        .with(row.user.as_str())
+        .with(row.role)
+        .with(row.origin)
+        .with(row.caller.as_str())
+        .with(row.job.as_str())
+        .with(row.fence)
+        .with(row.session.as_str())
+        .with(row.token.as_str())
+        .with(row.resources.as_str())
+        .with(row.request.as_str())
+        .with(row.peer.as_str())
+        .with(row.outcome)
+        .with(row.code)
+        .with(row.reason.as_str())
+        .with(row.count);
 }
 
 impl<'r> FromRow<'r, SqliteRow> for Row {

@@ -83,13 +83,24 @@ impl SqliteQueue {
 #[async_trait]
 impl Queue for SqliteQueue {
     async fn enqueue(&self, job: NewJob) -> Result<Enqueued, QueueError> {
-        self.write_and_wake(|jobs, connection| async move { jobs.enqueue(connection, job).await }.boxed())
-            .await
+        let jobs = self.jobs();
+        let around = SqliteJobs::ask_around(&job);
+        let write = self.sqlite.write_in_two(around, move |connection, found| {
+            async move { jobs.enqueued(connection, &found, job).await }.boxed()
+        });
+        let enqueued = write.await?;
+        self.wakes.notify_waiters();
+        Ok(enqueued)
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Option<ClaimedJob>, QueueError> {
-        self.write(|jobs, connection| async move { jobs.claim(connection, &request).await }.boxed())
-            .await
+        let jobs = self.jobs();
+        let next = jobs.ask_for_next(&request);
+        let asked = next.is_some();
+        let write = self.sqlite.write_in_two(next.unwrap_or_default(), move |connection, found| {
+            async move { jobs.claimed(connection, asked.then_some(found), &request).await }.boxed()
+        });
+        write.await
     }
 
     async fn check(&self, claim: &Claim) -> Result<(), QueueError> {
@@ -98,15 +109,23 @@ impl Queue for SqliteQueue {
     }
 
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<Heartbeat, QueueError> {
-        let claim = claim.clone();
-        self.write(move |jobs, connection| async move { jobs.heartbeat(connection, &claim, lease).await }.boxed())
-            .await
+        let (jobs, claim) = (self.jobs(), claim.clone());
+        let job = SqliteJobs::ask_for(&claim.team, &claim.job);
+        let write = self.sqlite.write_in_two(job, move |connection, found| {
+            async move { jobs.beaten(connection, &found, &claim, lease).await }.boxed()
+        });
+        write.await
     }
 
     async fn complete(&self, claim: &Claim) -> Result<(), QueueError> {
-        let claim = claim.clone();
-        self.write_and_wake(|jobs, connection| async move { jobs.complete(connection, &claim).await }.boxed())
-            .await
+        let (jobs, claim) = (self.jobs(), claim.clone());
+        let job = SqliteJobs::ask_for(&claim.team, &claim.job);
+        let write = self.sqlite.write_in_two(job, move |connection, found| {
+            async move { jobs.completed(connection, &found, &claim).await }.boxed()
+        });
+        write.await?;
+        self.wakes.notify_waiters();
+        Ok(())
     }
 
     async fn fail(&self, claim: &Claim, failure: Failure) -> Result<JobState, QueueError> {

@@ -180,10 +180,13 @@ pub fn install(options: &Options) -> Result<Guard, StartError> {
     if let Some(metrics) = &metrics {
         global::set_meter_provider(metrics.clone());
     }
-    // Where in the source and on which thread is for debuggers; the log has it.
+    // Where in the source and on which thread is for debuggers; the log has it. How long a span was idle nobody asks, and
+    // who needs a context takes it from the span: both would cost something at every poll of every future.
     let spans = tracing_opentelemetry::layer()
         .with_location(false)
         .with_threads(false)
+        .with_tracked_inactivity(false)
+        .with_context_activation(false)
         .with_tracer(traces.tracer("steward"))
         .with_filter(filter_fn(traces::belongs));
     let json = match options.config.format {

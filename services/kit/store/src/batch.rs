@@ -70,7 +70,7 @@ impl Batch {
     }
 
     /// Runs them and gives the rows of all, in order.
-    pub(crate) async fn rows(self, connection: &mut SqliteConnection) -> Result<Vec<SqliteRow>, StoreError> {
+    pub async fn rows(self, connection: &mut SqliteConnection) -> Result<Vec<SqliteRow>, StoreError> {
         match self.query()? {
             Some(query) => Ok(query.fetch_all(connection).await?),
             None => Ok(Vec::new()),

@@ -9,6 +9,7 @@ mod readers;
 #[cfg(test)]
 mod tests;
 mod write;
+mod write_back;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use tokio::sync::Mutex;
 
 use self::readers::Readers;
 use self::write::Writer;
+use self::write_back::WriteBack;
 use crate::StoreError;
 
 pub use maintain::Checkpoint;
@@ -52,6 +54,7 @@ struct Inner {
     path: PathBuf,
     writer: Writer,
     readers: Arc<Readers>,
+    write_back: WriteBack,
     known_version: i64,
     /// One backup at a time: two with one target would write over each other.
     backups: Mutex<()>,
@@ -75,6 +78,7 @@ impl Sqlite {
     /// Waits for the writes and reads that were asked for before, writes the log back into the database file, and lets
     /// another process open it. Later calls on any clone answer [`StoreError::Closed`].
     pub async fn close(&self) {
+        let _nobody_else = self.inner.write_back.running.lock().await;
         // Readers first: the last connection to close writes the log back, and only the writer can.
         self.inner.readers.close().await;
         self.inner.writer.close().await;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
 use steward_base::Clock;
 use steward_base::names::TeamId;
+use steward_store::Batch;
 
 use super::rows;
 use crate::time::{Moment, StoreClock};
@@ -38,22 +40,43 @@ impl SqliteJobs {
 
     /// See [`Queue::enqueue`](crate::Queue::enqueue).
     pub async fn enqueue(&self, connection: &mut SqliteConnection, job: NewJob) -> Result<Enqueued, QueueError> {
-        if let Some(known) = rows::find(connection, &job.team, &job.id).await? {
-            return Ok(Enqueued::Known(known.state));
+        let around = Self::ask_around(&job).rows(connection).await?;
+        let (outcome, kept) = self.enqueued(connection, &around, job).await?;
+        kept.run(connection).await?;
+        Ok(outcome)
+    }
+
+    /// What [`SqliteJobs::enqueued`] has to know.
+    pub(super) fn ask_around(job: &NewJob) -> Batch {
+        let mut batch = Batch::default();
+        rows::ask_around(&mut batch, job);
+        batch
+    }
+
+    /// [`SqliteJobs::enqueue`] with what is there already, and what is to be kept.
+    pub(super) async fn enqueued(
+        &self,
+        connection: &mut SqliteConnection,
+        around: &[SqliteRow],
+        job: NewJob,
+    ) -> Result<(Enqueued, Batch), QueueError> {
+        let around = rows::around(around)?;
+        let mut kept = Batch::default();
+        if let Some(known) = around.known {
+            return Ok((Enqueued::Known(known.state), kept));
         }
         let moment = self.now(connection).await?;
-        let seq = rows::next_seq(connection).await?;
-        let mut added = Job::new(job.clone(), seq, moment);
+        let mut added = Job::new(job.clone(), around.last_seq + 1, moment);
         let mut outcome = Enqueued::New;
-        if let Some(mut older) = rows::waiting_on_same_matter(connection, &job).await? {
+        if let Some(mut older) = around.older {
             let payload = (self.options.merge)(&older, &job);
             added.absorb(&mut older, payload, moment.now);
-            rows::change(connection, &older, moment.now).await?;
+            rows::change(&mut kept, &older, moment.now);
             outcome = Enqueued::Absorbed(older.id);
         }
-        rows::insert(connection, &added, moment.now).await?;
-        rows::add_lane(connection, &added.team).await?;
-        Ok(outcome)
+        rows::insert(&mut kept, &added, moment.now);
+        rows::add_lane(&mut kept, &added.team);
+        Ok((outcome, kept))
     }
 
     /// See [`Queue::claim`](crate::Queue::claim).
@@ -62,15 +85,48 @@ impl SqliteJobs {
         connection: &mut SqliteConnection,
         request: &ClaimRequest,
     ) -> Result<Option<ClaimedJob>, QueueError> {
-        self.sweep(connection).await?;
-        let now = self.now(connection).await?.now;
-        let Some(mut job) = rows::next(connection, request, &self.options, now).await? else {
-            return Ok(None);
+        let (claimed, kept) = self.claimed(connection, None, request).await?;
+        kept.run(connection).await?;
+        Ok(claimed)
+    }
+
+    /// What [`SqliteJobs::claimed`] has to know, unless that depends on what the store holds.
+    pub(super) fn ask_for_next(&self, request: &ClaimRequest) -> Option<Batch> {
+        self.clock.has_begun().then(|| self.next_at(request, self.clock.read()))
+    }
+
+    fn next_at(&self, request: &ClaimRequest, moment: Moment) -> Batch {
+        let mut batch = Batch::default();
+        rows::ask_for_next(&mut batch, request, &self.options, moment.now);
+        batch
+    }
+
+    /// [`SqliteJobs::claim`] with what was found, and what is to be kept.
+    pub(super) async fn claimed(
+        &self,
+        connection: &mut SqliteConnection,
+        found: Option<Vec<SqliteRow>>,
+        request: &ClaimRequest,
+    ) -> Result<(Option<ClaimedJob>, Batch), QueueError> {
+        let moment = self.now(connection).await?;
+        let found = match found {
+            Some(found) => found,
+            None => self.next_at(request, moment).rows(connection).await?,
         };
-        let claimed = job.hand_out(request, now);
-        rows::change(connection, &job, now).await?;
-        rows::serve_lane(connection, &job.team).await?;
-        Ok(Some(claimed))
+        let mut found = rows::next(&found)?;
+        let mut kept = Batch::default();
+        if !found.expired.is_empty() {
+            // What nobody works at any more may be what comes next.
+            self.expire(connection, found.expired, moment).await?;
+            found = rows::next(&self.next_at(request, moment).rows(connection).await?)?;
+        }
+        let Some(mut job) = found.next else {
+            return Ok((None, kept));
+        };
+        let claimed = job.hand_out(request, moment.now);
+        rows::change(&mut kept, &job, moment.now);
+        rows::serve_lane(&mut kept, &job.team);
+        Ok((Some(claimed), kept))
     }
 
     /// See [`Queue::check`](crate::Queue::check). Inside a transaction this ties what is written to the claim.
@@ -157,11 +213,23 @@ impl SqliteJobs {
     /// See [`Queue::sweep`](crate::Queue::sweep).
     pub async fn sweep(&self, connection: &mut SqliteConnection) -> Result<Sweep, QueueError> {
         let moment = self.now(connection).await?;
+        let expired = rows::expired(connection, moment.now).await?;
+        self.expire(connection, expired, moment).await
+    }
+
+    async fn expire(
+        &self,
+        connection: &mut SqliteConnection,
+        expired: Vec<Job>,
+        moment: Moment,
+    ) -> Result<Sweep, QueueError> {
         let mut sweep = Sweep::default();
-        for mut job in rows::expired(connection, moment.now).await? {
+        for mut job in expired {
             job.expire(&self.options, rand::random(), moment);
             sweep.count(&job);
-            rows::change(connection, &job, moment.now).await?;
+            let mut kept = Batch::default();
+            rows::change(&mut kept, &job, moment.now);
+            kept.run(connection).await?;
         }
         Ok(sweep)
     }
@@ -190,10 +258,60 @@ impl SqliteJobs {
         id: &str,
         step: impl FnOnce(&mut Job, Moment) -> Result<T, QueueError>,
     ) -> Result<T, QueueError> {
-        let mut job = self.get(connection, team, id).await?;
+        let found = Self::ask_for(team, id).rows(connection).await?;
+        let (outcome, kept) = self.stepped(connection, &found, id, step).await?;
+        kept.run(connection).await?;
+        Ok(outcome)
+    }
+
+    /// What [`SqliteJobs::stepped`] has to know.
+    pub(super) fn ask_for(team: &TeamId, id: &str) -> Batch {
+        let mut batch = Batch::default();
+        rows::ask_for(&mut batch, team, id);
+        batch
+    }
+
+    /// A step of one job, and what is to be kept of it.
+    async fn stepped<T>(
+        &self,
+        connection: &mut SqliteConnection,
+        found: &[SqliteRow],
+        id: &str,
+        step: impl FnOnce(&mut Job, Moment) -> Result<T, QueueError>,
+    ) -> Result<(T, Batch), QueueError> {
+        let found = rows::one(found)?;
+        let mut job = found.ok_or_else(|| QueueError::NoSuchJob { id: id.to_owned() })?;
         let moment = self.now(connection).await?;
         let outcome = step(&mut job, moment)?;
-        rows::change(connection, &job, moment.now).await?;
-        Ok(outcome)
+        let mut kept = Batch::default();
+        rows::change(&mut kept, &job, moment.now);
+        Ok((outcome, kept))
+    }
+
+    /// [`SqliteJobs::complete`] with what was found.
+    pub(super) async fn completed(
+        &self,
+        connection: &mut SqliteConnection,
+        found: &[SqliteRow],
+        claim: &Claim,
+    ) -> Result<((), Batch), QueueError> {
+        self.stepped(connection, found, &claim.job, |job, moment| {
+            job.complete(claim, moment.now)
+        })
+        .await
+    }
+
+    /// [`SqliteJobs::heartbeat`] with what was found.
+    pub(super) async fn beaten(
+        &self,
+        connection: &mut SqliteConnection,
+        found: &[SqliteRow],
+        claim: &Claim,
+        lease: Duration,
+    ) -> Result<(Heartbeat, Batch), QueueError> {
+        self.stepped(connection, found, &claim.job, |job, moment| {
+            job.beat(claim, lease, moment.now)
+        })
+        .await
     }
 }

@@ -6,101 +6,122 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection as _, Row, SqliteConnection};
 use steward_base::Timestamp;
 use steward_base::names::TeamId;
+use steward_store::Batch;
 
 use crate::time::Moment;
 use crate::{ClaimRequest, Job, JobState, ListJobs, NewJob, QueueError, QueueOptions, QueueStats};
+
+/// Which of several questions a row answers: a column of this name says it.
+const PART: &str = "part";
+
+/// Asks for one job.
+pub(super) fn ask_for(batch: &mut Batch, team: &TeamId, id: &str) {
+    batch
+        .statement("SELECT * FROM queue_job WHERE team = ?1 AND id = ?2")
+        .with(team.as_str())
+        .with(id);
+}
 
 pub(super) async fn find(
     connection: &mut SqliteConnection,
     team: &TeamId,
     id: &str,
 ) -> Result<Option<Job>, QueueError> {
-    let row = sqlx::query("SELECT * FROM queue_job WHERE team = ? AND id = ?")
-        .bind(team.as_str())
-        .bind(id)
-        .fetch_optional(connection)
-        .await?;
-    Ok(row.as_ref().map(job).transpose()?)
+    let mut batch = Batch::default();
+    ask_for(&mut batch, team, id);
+    one(&batch.rows(connection).await?)
 }
 
-pub(super) async fn next_seq(connection: &mut SqliteConnection) -> Result<u64, QueueError> {
-    let last: i64 = sqlx::query_scalar("SELECT coalesce(max(seq), 0) FROM queue_job")
-        .fetch_one(connection)
-        .await?;
-    Ok(u64::try_from(last).unwrap_or(0) + 1)
+/// The job, if there is one.
+pub(super) fn one(rows: &[SqliteRow]) -> Result<Option<Job>, QueueError> {
+    Ok(rows.first().map(job).transpose()?)
 }
 
-/// The newest waiting job that `newer` takes over.
-pub(super) async fn waiting_on_same_matter(
-    connection: &mut SqliteConnection,
-    newer: &NewJob,
-) -> Result<Option<Job>, QueueError> {
-    let row = sqlx::query(
-        "SELECT * FROM queue_job WHERE team = ? AND kind = ? AND merge_key = ? AND state = 'waiting'
-         ORDER BY seq DESC LIMIT 1",
-    )
-    .bind(newer.team.as_str())
-    .bind(&newer.kind)
-    .bind(&newer.merge_key)
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.as_ref().map(job).transpose()?)
+/// Asks for what decides on a new job: the same one, the newest waiting one that it takes over, the last number.
+pub(super) fn ask_around(batch: &mut Batch, newer: &NewJob) {
+    batch
+        .statement("SELECT 'known' AS part, * FROM queue_job WHERE team = ?1 AND id = ?2")
+        .with(newer.team.as_str())
+        .with(newer.id.as_str())
+        .statement(
+            "SELECT 'older' AS part, * FROM queue_job WHERE team = ?1 AND kind = ?3 AND merge_key = ?4
+                 AND state = 'waiting' ORDER BY seq DESC LIMIT 1",
+        )
+        .with(newer.kind.as_str())
+        .with(newer.merge_key.as_deref())
+        .statement("SELECT 'last' AS part, coalesce(max(seq), 0) AS seq FROM queue_job");
 }
 
-pub(super) async fn insert(connection: &mut SqliteConnection, job: &Job, now: Timestamp) -> Result<(), QueueError> {
-    sqlx::query(
-        "INSERT INTO queue_job (
-             team, id, seq, kind, payload, merge_key, state, fence, attempts, releases, created_at, run_at, start_by,
-             cancel_requested, yield_requested, changed_at
-         ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(job.team.as_str())
-    .bind(&job.id)
-    .bind(signed(job.seq))
-    .bind(&job.kind)
-    .bind(&job.payload)
-    .bind(&job.merge_key)
-    .bind(job.state.as_str())
-    .bind(signed(job.fence))
-    .bind(job.attempts)
-    .bind(job.releases)
-    .bind(job.created_at.as_micros())
-    .bind(job.run_at.as_micros())
-    .bind(job.start_by.map(Timestamp::as_micros))
-    .bind(job.cancel_requested)
-    .bind(job.yield_requested)
-    .bind(now.as_micros())
-    .execute(connection)
-    .await?;
-    Ok(())
+/// What [`ask_around`] asked for.
+#[derive(Debug, Default)]
+pub(super) struct Around {
+    pub(super) known: Option<Job>,
+    pub(super) older: Option<Job>,
+    pub(super) last_seq: u64,
+}
+
+pub(super) fn around(rows: &[SqliteRow]) -> Result<Around, QueueError> {
+    let mut around = Around::default();
+    for row in rows {
+        match row.try_get(PART)? {
+            "known" => around.known = Some(job(row)?),
+            "older" => around.older = Some(job(row)?),
+            _ => around.last_seq = u64::try_from(row.try_get::<i64, _>("seq")?).unwrap_or(0),
+        }
+    }
+    Ok(around)
+}
+
+pub(super) fn insert(batch: &mut Batch, job: &Job, now: Timestamp) {
+    batch
+        .statement(
+            "INSERT INTO queue_job (
+                 team, id, seq, kind, payload, merge_key, state, fence, attempts, releases, created_at, run_at, start_by,
+                 cancel_requested, yield_requested, changed_at
+             ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .with(job.team.as_str())
+        .with(job.id.as_str())
+        .with(signed(job.seq))
+        .with(job.kind.as_str())
+        .with(job.payload.as_str())
+        .with(job.merge_key.as_deref())
+        .with(job.state.as_str())
+        .with(signed(job.fence))
+        .with(job.attempts)
+        .with(job.releases)
+        .with(job.created_at.as_micros())
+        .with(job.run_at.as_micros())
+        .with(job.start_by.map(Timestamp::as_micros))
+        .with(job.cancel_requested)
+        .with(job.yield_requested)
+        .with(now.as_micros());
 }
 
 /// Keeps what may change in a job that is there.
-pub(super) async fn change(connection: &mut SqliteConnection, job: &Job, now: Timestamp) -> Result<(), QueueError> {
-    sqlx::query(
-        "UPDATE queue_job SET state = ?, fence = ?, attempts = ?, releases = ?, run_at = ?, lease_until = ?,
-             worker = ?, cancel_requested = ?, yield_requested = ?, last_error = ?, absorbed_by = ?, finished_at = ?,
-             changed_at = ?
-         WHERE team = ? AND id = ?",
-    )
-    .bind(job.state.as_str())
-    .bind(signed(job.fence))
-    .bind(job.attempts)
-    .bind(job.releases)
-    .bind(job.run_at.as_micros())
-    .bind(job.lease_until.map(Timestamp::as_micros))
-    .bind(&job.worker)
-    .bind(job.cancel_requested)
-    .bind(job.yield_requested)
-    .bind(&job.last_error)
-    .bind(&job.absorbed_by)
-    .bind(job.finished_at.map(Timestamp::as_micros))
-    .bind(now.as_micros())
-    .bind(job.team.as_str())
-    .bind(&job.id)
-    .execute(connection)
-    .await?;
-    Ok(())
+pub(super) fn change(batch: &mut Batch, job: &Job, now: Timestamp) {
+    batch
+        .statement(
+            "UPDATE queue_job SET state = ?, fence = ?, attempts = ?, releases = ?, run_at = ?, lease_until = ?,
+                 worker = ?, cancel_requested = ?, yield_requested = ?, last_error = ?, absorbed_by = ?, finished_at = ?,
+                 changed_at = ?
+             WHERE team = ? AND id = ?",
+        )
+        .with(job.state.as_str())
+        .with(signed(job.fence))
+        .with(job.attempts)
+        .with(job.releases)
+        .with(job.run_at.as_micros())
+        .with(job.lease_until.map(Timestamp::as_micros))
+        .with(job.worker.as_deref())
+        .with(job.cancel_requested)
+        .with(job.yield_requested)
+        .with(job.last_error.as_deref())
+        .with(job.absorbed_by.as_deref())
+        .with(job.finished_at.map(Timestamp::as_micros))
+        .with(now.as_micros())
+        .with(job.team.as_str())
+        .with(job.id.as_str());
 }
 
 /// The latest change of a job that waits or runs, by the store's clock as it was then. Those that have ended wait for
@@ -110,25 +131,21 @@ pub(super) async fn last_change(connection: &mut SqliteConnection) -> Result<Opt
     Ok(last.map(Timestamp::from_micros))
 }
 
-pub(super) async fn add_lane(connection: &mut SqliteConnection, team: &TeamId) -> Result<(), QueueError> {
-    sqlx::query("INSERT INTO queue_lane (team, served) VALUES (?, 0) ON CONFLICT DO NOTHING")
-        .bind(team.as_str())
-        .execute(connection)
-        .await?;
-    Ok(())
+pub(super) fn add_lane(batch: &mut Batch, team: &TeamId) {
+    batch
+        .statement("INSERT INTO queue_lane (team, served) VALUES (?, 0) ON CONFLICT DO NOTHING")
+        .with(team.as_str());
 }
 
-pub(super) async fn serve_lane(connection: &mut SqliteConnection, team: &TeamId) -> Result<(), QueueError> {
-    sqlx::query("UPDATE queue_lane SET served = (SELECT max(served) + 1 FROM queue_lane) WHERE team = ?")
-        .bind(team.as_str())
-        .execute(connection)
-        .await?;
-    Ok(())
+pub(super) fn serve_lane(batch: &mut Batch, team: &TeamId) {
+    batch
+        .statement("UPDATE queue_lane SET served = (SELECT max(served) + 1 FROM queue_lane) WHERE team = ?")
+        .with(team.as_str());
 }
 
 /// The job to hand out next. Jobs that have ended are kept, so the plan must not depend on how many there are: lanes come
 /// first, and what waits or runs is found in the index of just that.
-pub(super) const NEXT: &str = "SELECT due.* FROM queue_lane AS lane CROSS JOIN queue_job AS due
+pub(super) const NEXT: &str = "SELECT 'next' AS part, due.* FROM queue_lane AS lane CROSS JOIN queue_job AS due
      WHERE due.team = lane.team AND due.id = (
              SELECT job.id FROM queue_job AS job INDEXED BY queue_job_waiting
              WHERE job.team = lane.team AND job.state = 'waiting' AND job.run_at <= ?1
@@ -143,8 +160,8 @@ pub(super) const NEXT: &str = "SELECT due.* FROM queue_lane AS lane CROSS JOIN q
      ORDER BY lane.served, lane.team LIMIT 1";
 
 /// Jobs whose lease has ended.
-pub(super) const EXPIRED: &str = "SELECT * FROM queue_job INDEXED BY queue_job_running
-     WHERE state = 'running' AND lease_until <= ? ORDER BY team, id";
+pub(super) const EXPIRED: &str = "SELECT 'expired' AS part, * FROM queue_job INDEXED BY queue_job_running
+     WHERE state = 'running' AND lease_until <= ?1 ORDER BY team, id";
 
 pub(super) const LAST_CHANGE: &str = "SELECT max(at) FROM (
          SELECT max(changed_at) AS at FROM queue_job INDEXED BY queue_job_waiting WHERE state = 'waiting'
@@ -162,21 +179,33 @@ pub(super) const WAITING: &str = "SELECT count(*) FILTER (WHERE run_at <= ?1), m
             min(run_at) FILTER (WHERE run_at > ?1)
      FROM queue_job INDEXED BY queue_job_waiting WHERE state = 'waiting'";
 
-/// The job to hand out next: the team that was served longest ago among those that have one and may run one more.
-pub(super) async fn next(
-    connection: &mut SqliteConnection,
-    request: &ClaimRequest,
-    options: &QueueOptions,
-    now: Timestamp,
-) -> Result<Option<Job>, QueueError> {
-    let kinds = serde_json::Value::from(request.kinds.as_slice()).to_string();
-    let row = sqlx::query(NEXT)
-        .bind(now.as_micros())
-        .bind(kinds)
-        .bind(options.team_cap.max(1))
-        .fetch_optional(connection)
-        .await?;
-    Ok(row.as_ref().map(job).transpose()?)
+/// Asks for the jobs whose lease has ended, and for the one to hand out if there are none: of the team that was served
+/// longest ago among those that have one and may run one more.
+pub(super) fn ask_for_next(batch: &mut Batch, request: &ClaimRequest, options: &QueueOptions, now: Timestamp) {
+    batch
+        .statement(EXPIRED)
+        .with(now.as_micros())
+        .statement(NEXT)
+        .with(serde_json::Value::from(request.kinds.as_slice()).to_string())
+        .with(options.team_cap.max(1));
+}
+
+/// What [`ask_for_next`] asked for.
+#[derive(Debug, Default)]
+pub(super) struct Next {
+    pub(super) expired: Vec<Job>,
+    pub(super) next: Option<Job>,
+}
+
+pub(super) fn next(rows: &[SqliteRow]) -> Result<Next, QueueError> {
+    let mut found = Next::default();
+    for row in rows {
+        match row.try_get(PART)? {
+            "expired" => found.expired.push(job(row)?),
+            _ => found.next = Some(job(row)?),
+        }
+    }
+    Ok(found)
 }
 
 pub(super) async fn expired(connection: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Job>, QueueError> {

@@ -14,6 +14,8 @@ use crate::StoreError;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The log file is cut back to this size after a checkpoint, in bytes.
 const LOG_SIZE_LIMIT: &str = "67108864";
+/// Pages in the log at which a commit writes it back itself, if nothing did it beside: as many as that size has.
+const AT_LAST: &str = "16384";
 
 /// Makes connections of one kind.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ impl Connector {
         let options = common(path)
             .journal_mode(SqliteJournalMode::Wal)
             .pragma("journal_size_limit", LOG_SIZE_LIMIT)
+            .pragma("wal_autocheckpoint", AT_LAST)
             // What was erased must not stay readable in free pages (M-14).
             .pragma("secure_delete", "ON")
             .optimize_on_close(true, 400);
@@ -36,6 +39,14 @@ impl Connector {
     pub(super) fn reader(path: &Path, on_connect: Option<OnConnect>) -> Self {
         let options = common(path).read_only(true);
         Self { options, on_connect }
+    }
+
+    /// For what is done beside the writer and needs nothing of the schema.
+    pub(super) fn beside(path: &Path) -> Self {
+        Self {
+            options: common(path),
+            on_connect: None,
+        }
     }
 
     pub(super) async fn connect(&self) -> Result<SqliteConnection, StoreError> {

@@ -11,6 +11,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::connector::Connector;
 use super::readers::Readers;
 use super::write::Writer;
+use super::write_back::WriteBack;
 use super::{Inner, Sqlite, SqliteOptions};
 use crate::StoreError;
 
@@ -35,12 +36,14 @@ impl Sqlite {
         }
         let writer = Writer::new(connector, connection);
         let readers = Readers::new(Connector::reader(&path, options.on_connect), options.readers);
+        let write_back = WriteBack::new(Connector::beside(&path));
         let known_version = known_version(options.migrator);
         Ok(Self {
             inner: Arc::new(Inner {
                 path,
                 writer,
                 readers,
+                write_back,
                 known_version,
                 backups: tokio::sync::Mutex::default(),
                 lock,

@@ -440,6 +440,32 @@ async fn a_checkpoint_empties_the_log() {
 }
 
 #[tokio::test]
+async fn the_log_is_written_back_beside_the_writes() {
+    let rig = rig().await;
+    let size = || std::fs::metadata(&rig.path).expect("the file").len();
+    rig.sqlite.checkpoint().await.expect("a checkpoint");
+    let before = size();
+    for number in 0..200 {
+        let id = format!("{number}-{}", "x".repeat(2_000));
+        let write = rig
+            .sqlite
+            .write(move |connection| async move { insert(connection, &id).await }.boxed());
+        write.await.expect("written");
+    }
+    // Far from what a commit would write back by itself.
+    while size() == before {
+        tokio::task::yield_now().await;
+    }
+    rig.sqlite.close().await;
+    assert_eq!(
+        ids(&Sqlite::open(&rig.path, options()).await.expect("opened"))
+            .await
+            .len(),
+        200
+    );
+}
+
+#[tokio::test]
 async fn the_hook_runs_on_the_writer_and_on_every_reader() {
     fn hook(connection: &mut SqliteConnection) -> BoxFuture<'_, Result<(), sqlx::Error>> {
         async move {

@@ -23,7 +23,7 @@ use tracing::{Instrument, Span};
 use super::connector::Connector;
 use super::group::{self, After};
 use super::operation::{Asked, Operation};
-use super::{Inner, Sqlite};
+use super::{Inner, Sqlite, write_back};
 use crate::{Batch, StoreError};
 
 /// How long a caller waits for its turn.
@@ -193,6 +193,11 @@ impl Writer {
         Ok(held)
     }
 
+    /// A further connection that can write, for what does not concern the line.
+    pub(super) async fn another(&self) -> Result<SqliteConnection, StoreError> {
+        self.connector.connect().await
+    }
+
     /// Lets everything in the line end, then closes the connection.
     pub(super) async fn close(&self) {
         self.line().closed = true;
@@ -270,7 +275,10 @@ impl Serving {
         };
         match connected {
             Ok(mut connection) => match group::run(&mut connection, writer).await {
-                After::Sound => *held = Some(connection),
+                After::Sound => {
+                    *held = Some(connection);
+                    write_back::committed(&self.inner);
+                }
                 // Waits until it is closed, since what it may have left open would hold up the next one.
                 After::Unsure => drop(connection.close().await),
             },

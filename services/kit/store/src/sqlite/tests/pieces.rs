@@ -96,3 +96,64 @@ async fn a_caller_that_serves_the_line_and_goes_away_leaves_its_work_to_a_task()
     second.await.expect("it ran").expect("it is kept");
     assert_eq!(ids(&rig.sqlite).await, ["first", "second"]);
 }
+
+fn look(text: &str) -> Batch {
+    let mut look = Batch::default();
+    look.statement("SELECT count(*) AS answer FROM entry")
+        .statement("SELECT id AS answer FROM entry WHERE text = ?1")
+        .with(text.to_owned())
+        .statement("SELECT text AS answer FROM entry WHERE text = ?1 OR id = ?1 ORDER BY id");
+    look
+}
+
+#[tokio::test]
+async fn a_look_gives_the_rows_of_all_its_statements_and_shares_its_values() {
+    let rig = rig().await;
+    for id in ["a", "b"] {
+        add(&rig.sqlite, id).await.expect("written");
+    }
+    let reader = rig.sqlite.read().await.expect("a reader");
+    let rows = reader.at_once(look("b")).await.expect("rows");
+    assert_eq!(rows[0].get::<i64, _>("answer"), 2);
+    let rest: Vec<&str> = rows[1..].iter().map(|row| row.get("answer")).collect();
+    assert_eq!(rest, ["b", "b"]);
+}
+
+#[tokio::test]
+async fn a_look_that_fails_or_is_left_leaves_no_reader_in_a_transaction() {
+    let rig = rig().await;
+    add(&rig.sqlite, "a").await.expect("written");
+    for _ in 0..4 {
+        let mut wrong = look("a");
+        wrong.statement("SELECT nothing FROM nowhere");
+        let reader = rig.sqlite.read().await.expect("a reader");
+        assert!(reader.at_once(wrong).await.is_err());
+        let reader = rig.sqlite.read().await.expect("a reader");
+        let mut left = Box::pin(reader.at_once(look("a")));
+        // Sent, and left before there is an answer.
+        let _ = futures::poll!(&mut left);
+        drop(left);
+    }
+    add(&rig.sqlite, "b").await.expect("written");
+    // Each sees what was written since, which one in an old transaction would not.
+    let (one, other) = (
+        rig.sqlite.read().await.expect("a reader"),
+        rig.sqlite.read().await.expect("another"),
+    );
+    for reader in [one, other] {
+        let rows = reader.at_once(look("b")).await.expect("rows");
+        assert_eq!(rows[0].get::<i64, _>("answer"), 2);
+    }
+}
+
+/// A statement with a limit that is given as a value was planned anew at every execution.
+#[tokio::test]
+async fn a_statement_keeps_its_plan_whatever_its_values_are() {
+    let rig = rig().await;
+    let mut reader = rig.sqlite.read().await.expect("a reader");
+    let kept: i64 = sqlx::query_scalar("SELECT sqlite_compileoption_used('ENABLE_QPSG')")
+        .fetch_one(&mut *reader)
+        .await
+        .expect("an answer");
+    assert_eq!(kept, 1, "SQLite was built without the flags of .cargo/config.toml");
+}
