@@ -116,6 +116,8 @@ const VERBS: &[(&str, &str)] = &[
     ("skill.v1.SkillService/ListSkills", "skills list"),
     ("skill.v1.SkillService/ViewSkill", "skills view"),
     ("skill.v1.SkillService/ManageSkill", "skills create"),
+    ("skill.v1.ProposalService/GetInbox", "skills inbox watch"),
+    ("skill.v1.ProposalService/WatchInbox", "skills inbox watch"),
     ("skill.v1.SkillService/ArchiveSkill", "skills archive"),
     ("skill.v1.SkillService/RestoreSkill", "skills restore"),
     ("skill.v1.SkillService/PurgeSkill", "skills purge"),

@@ -255,6 +255,8 @@ facade! {
     SecretClient = skill::secret_service_client::SecretServiceClient {
         set_secret(SetSecretRequest) -> SetSecretResponse;
         list_secrets(ListSecretsRequest) -> ListSecretsResponse;
+        get_inbox(GetInboxRequest) -> GetInboxResponse;
+        => watch_inbox(WatchInboxRequest) -> WatchInboxResponse;
         delete_secret(DeleteSecretRequest) -> DeleteSecretResponse;
         deliver_secrets(DeliverSecretsRequest) -> DeliverSecretsResponse;
     }
@@ -266,7 +268,6 @@ facade! {
         check_skill(CheckSkillRequest) -> CheckSkillResponse;
         import_skill(ImportSkillRequest) -> ImportSkillResponse;
         export_skill(ExportSkillRequest) -> ExportSkillResponse;
-        install_skill(InstallSkillRequest) -> InstallSkillResponse;
     }
 }
 

@@ -1956,8 +1956,8 @@ pub enum ErrorReason {
     ContentBlocked = 15,
     /// FAILED_PRECONDITION. An automatic writer must cite spans of the session that it looks at.
     EvidenceRequired = 16,
-    /// FAILED_PRECONDITION. The write rests on external text only.
-    EvidenceUntrusted = 17,
+    /// FAILED_PRECONDITION. A person rejected the same change not long ago. Metadata: `reason`.
+    RejectedBefore = 17,
     /// DATA_LOSS. The skill's origin record cannot be read; nothing may change it. Metadata: `skill`.
     RecordDamaged = 18,
     /// PERMISSION_DENIED. The caller's role may not do this in this scope. Metadata: `role`, `required`.
@@ -2008,7 +2008,7 @@ impl ErrorReason {
             Self::LimitExceeded => "ERROR_REASON_LIMIT_EXCEEDED",
             Self::ContentBlocked => "ERROR_REASON_CONTENT_BLOCKED",
             Self::EvidenceRequired => "ERROR_REASON_EVIDENCE_REQUIRED",
-            Self::EvidenceUntrusted => "ERROR_REASON_EVIDENCE_UNTRUSTED",
+            Self::RejectedBefore => "ERROR_REASON_REJECTED_BEFORE",
             Self::RecordDamaged => "ERROR_REASON_RECORD_DAMAGED",
             Self::RoleRequired => "ERROR_REASON_ROLE_REQUIRED",
             Self::SnapshotNotFound => "ERROR_REASON_SNAPSHOT_NOT_FOUND",
@@ -2043,7 +2043,7 @@ impl ErrorReason {
             "ERROR_REASON_LIMIT_EXCEEDED" => Some(Self::LimitExceeded),
             "ERROR_REASON_CONTENT_BLOCKED" => Some(Self::ContentBlocked),
             "ERROR_REASON_EVIDENCE_REQUIRED" => Some(Self::EvidenceRequired),
-            "ERROR_REASON_EVIDENCE_UNTRUSTED" => Some(Self::EvidenceUntrusted),
+            "ERROR_REASON_REJECTED_BEFORE" => Some(Self::RejectedBefore),
             "ERROR_REASON_RECORD_DAMAGED" => Some(Self::RecordDamaged),
             "ERROR_REASON_ROLE_REQUIRED" => Some(Self::RoleRequired),
             "ERROR_REASON_SNAPSHOT_NOT_FOUND" => Some(Self::SnapshotNotFound),
@@ -4190,28 +4190,28 @@ pub mod library_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
-/// A skill on its way into the team's library.
+/// A skill on its way into the team's library, or a write that waits for a person.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SkillProposal {
     /// `teams/{team}/skillProposals/{proposal}`.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Resource name of the proposed skill.
+    /// Resource name of the proposed skill; of a write, of the skill that it is for.
     #[prost(string, tag = "2")]
     pub skill: ::prost::alloc::string::String,
-    /// Its revision that is proposed; later changes of it are not.
+    /// Its revision that is proposed, and later changes of it are not; empty for a write.
     #[prost(string, tag = "3")]
     pub revision: ::prost::alloc::string::String,
-    /// Resource name that it would have in the team's library.
+    /// Resource name that it would have, or of the skill that it would change.
     #[prost(string, tag = "4")]
     pub target: ::prost::alloc::string::String,
     /// Category that it would have, if it is new there.
     #[prost(string, tag = "5")]
     pub category: ::prost::alloc::string::String,
-    /// The team's revision that it was compared with when it was made; empty if there was no such skill.
+    /// The revision that it was compared with when it was made; empty if there was no such skill.
     #[prost(string, tag = "6")]
     pub base_revision: ::prost::alloc::string::String,
-    /// Who made it, `teams/{team}/users/{user}`.
+    /// Who made it or on whose behalf it was written, `teams/{team}/users/{user}`; empty for a curation's.
     #[prost(string, tag = "7")]
     pub author: ::prost::alloc::string::String,
     /// Why, in the author's words; may be empty.
@@ -4232,6 +4232,12 @@ pub struct SkillProposal {
     /// When it was decided; absent while it is not.
     #[prost(message, optional, tag = "13")]
     pub decide_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it expires unless somebody decides before.
+    #[prost(message, optional, tag = "14")]
+    pub expire_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// The write that waits; absent where a person's skill is proposed for the team.
+    #[prost(message, optional, tag = "15")]
+    pub write: ::core::option::Option<ProposedWrite>,
 }
 impl ::prost::Name for SkillProposal {
     const NAME: &'static str = "SkillProposal";
@@ -4241,6 +4247,67 @@ impl ::prost::Name for SkillProposal {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.skill.v1.SkillProposal".into()
+    }
+}
+/// A write of an automatic writer that waits for a person.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProposedWrite {
+    /// What it would do: create, edit, patch, write_file, remove_file, delete.
+    #[prost(string, tag = "1")]
+    pub action: ::prost::alloc::string::String,
+    /// The file that it would change; empty for a deletion.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// The text that it would put there, which an approval may give otherwise; empty for a removal.
+    #[prost(string, tag = "3")]
+    pub content: ::prost::alloc::string::String,
+    /// What a person put there instead on approving; absent without that.
+    #[prost(string, optional, tag = "4")]
+    pub edited_content: ::core::option::Option<::prost::alloc::string::String>,
+    /// Why it waits, in words.
+    #[prost(string, tag = "5")]
+    pub cause: ::prost::alloc::string::String,
+    /// Kind of activity, from the writer's credential.
+    #[prost(enumeration = "super::super::common::v1::Origin", tag = "6")]
+    pub origin: i32,
+    /// Session, `teams/{team}/sessions/{session}`; may be empty.
+    #[prost(string, tag = "7")]
+    pub session: ::prost::alloc::string::String,
+    /// Job; may be empty.
+    #[prost(string, tag = "8")]
+    pub job: ::prost::alloc::string::String,
+    /// What it rests on.
+    #[prost(message, optional, tag = "9")]
+    pub evidence: ::core::option::Option<super::super::common::v1::Evidence>,
+}
+impl ::prost::Name for ProposedWrite {
+    const NAME: &'static str = "ProposedWrite";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ProposedWrite".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ProposedWrite".into()
+    }
+}
+/// What waits for a person.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SkillInbox {
+    /// Proposals that the person may decide or has made.
+    #[prost(uint32, tag = "1")]
+    pub pending_proposals: u32,
+    /// When the oldest of them was made; absent without any.
+    #[prost(message, optional, tag = "2")]
+    pub oldest_create_time: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for SkillInbox {
+    const NAME: &'static str = "SkillInbox";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.SkillInbox".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.SkillInbox".into()
     }
 }
 /// Request of ProposeSkill.
@@ -4312,7 +4379,7 @@ pub struct GetProposalResponse {
     /// The proposal.
     #[prost(message, optional, tag = "1")]
     pub proposal: ::core::option::Option<SkillProposal>,
-    /// What it would change in the team's library as that is now: a unified diff, a section per file.
+    /// What it would change as things are now: a unified diff, a section per file.
     #[prost(string, tag = "2")]
     pub diff: ::prost::alloc::string::String,
     /// Paths in which both sides changed the same lines; it cannot be approved while there are any.
@@ -4384,6 +4451,9 @@ pub struct ApproveProposalRequest {
     /// Why; up to 500 characters, may be empty.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
+    /// The text to put there instead of the proposed one; only for a write that has one.
+    #[prost(string, optional, tag = "3")]
+    pub content: ::core::option::Option<::prost::alloc::string::String>,
 }
 impl ::prost::Name for ApproveProposalRequest {
     const NAME: &'static str = "ApproveProposalRequest";
@@ -4449,6 +4519,74 @@ impl ::prost::Name for RejectProposalResponse {
         "/steward.skill.v1.RejectProposalResponse".into()
     }
 }
+/// Request of GetInbox.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetInboxRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetInboxRequest {
+    const NAME: &'static str = "GetInboxRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.GetInboxRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.GetInboxRequest".into()
+    }
+}
+/// Response of GetInbox.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetInboxResponse {
+    /// What waits.
+    #[prost(message, optional, tag = "1")]
+    pub inbox: ::core::option::Option<SkillInbox>,
+}
+impl ::prost::Name for GetInboxResponse {
+    const NAME: &'static str = "GetInboxResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.GetInboxResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.GetInboxResponse".into()
+    }
+}
+/// Request of WatchInbox.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchInboxRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for WatchInboxRequest {
+    const NAME: &'static str = "WatchInboxRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.WatchInboxRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.WatchInboxRequest".into()
+    }
+}
+/// Response of WatchInbox.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchInboxResponse {
+    /// What waits now.
+    #[prost(message, optional, tag = "1")]
+    pub inbox: ::core::option::Option<SkillInbox>,
+}
+impl ::prost::Name for WatchInboxResponse {
+    const NAME: &'static str = "WatchInboxResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.WatchInboxResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.WatchInboxResponse".into()
+    }
+}
 /// Where a proposal stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -4461,6 +4599,8 @@ pub enum SkillProposalState {
     Approved = 2,
     /// It never will.
     Rejected = 3,
+    /// Nobody decided in time. It is still there and takes no effect.
+    Expired = 4,
 }
 impl SkillProposalState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -4473,6 +4613,7 @@ impl SkillProposalState {
             Self::Pending => "SKILL_PROPOSAL_STATE_PENDING",
             Self::Approved => "SKILL_PROPOSAL_STATE_APPROVED",
             Self::Rejected => "SKILL_PROPOSAL_STATE_REJECTED",
+            Self::Expired => "SKILL_PROPOSAL_STATE_EXPIRED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -4482,6 +4623,7 @@ impl SkillProposalState {
             "SKILL_PROPOSAL_STATE_PENDING" => Some(Self::Pending),
             "SKILL_PROPOSAL_STATE_APPROVED" => Some(Self::Approved),
             "SKILL_PROPOSAL_STATE_REJECTED" => Some(Self::Rejected),
+            "SKILL_PROPOSAL_STATE_EXPIRED" => Some(Self::Expired),
             _ => None,
         }
     }
@@ -4498,8 +4640,10 @@ pub mod proposal_service_client {
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
     /// A person's skills are private. What shall be the team's is proposed and decided by a maintainer: the exact files of one
-    /// revision, compared with the team's skill of that name if there is one. Where that one changes before the decision, both
-    /// are merged by line over what the proposal rests on; what cannot be merged stays undecided.
+    /// revision, compared with the team's skill of that name if there is one. What a review or another automatic writer drew from
+    /// outsiders' words is proposed too, to the person on whose behalf it was written, and seen by nobody else. Where the skill
+    /// changes before the decision, both are merged by line over what the proposal rests on; what cannot be merged stays
+    /// undecided. Nothing is decided by silence: a proposal that nobody decides on expires and takes no effect.
     #[derive(Debug, Clone)]
     pub struct ProposalServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -4624,7 +4768,7 @@ pub mod proposal_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists proposals, oldest first: a maintainer's view has all of the team, another's has their own. Errors:
+        /// Lists proposals, oldest first: one's own, and for a maintainer all that are for the team's library. Errors:
         /// INVALID_REQUEST.
         pub async fn list_proposals(
             &mut self,
@@ -4652,8 +4796,10 @@ pub mod proposal_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Makes the proposed files the team's. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, MERGE_CONFLICT, SKILL_EXISTS,
-        /// ARCHIVED, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED.
+        /// Carries a proposal out, through the gates, checks and the scanner as they are now. What is for the team's library takes
+        /// a maintainer, what is for a person's own skills that person. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED,
+        /// MERGE_CONFLICT, SKILL_EXISTS, SKILL_NOT_FOUND, STALE_REVISION, ARCHIVED, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED,
+        /// SCANNER_REFUSED, GATE_REFUSED, ROLE_REQUIRED, INVALID_REQUEST.
         pub async fn approve_proposal(
             &mut self,
             request: impl tonic::IntoRequest<super::ApproveProposalRequest>,
@@ -4683,8 +4829,9 @@ pub mod proposal_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Turns a proposal down, with a reason that is kept; the one who made it may withdraw it in the same way. Errors:
-        /// PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, ROLE_REQUIRED, INVALID_REQUEST.
+        /// Turns a proposal down, with a reason that is kept; the one who made it may withdraw it in the same way. No automatic
+        /// writer may propose or make the same change again for 90 days. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED,
+        /// ROLE_REQUIRED, INVALID_REQUEST.
         pub async fn reject_proposal(
             &mut self,
             request: impl tonic::IntoRequest<super::RejectProposalRequest>,
@@ -4710,6 +4857,59 @@ pub mod proposal_service_client {
                     GrpcMethod::new("steward.skill.v1.ProposalService", "RejectProposal"),
                 );
             self.inner.unary(req, path, codec).await
+        }
+        /// Counts what waits for the caller. Errors: INVALID_REQUEST.
+        pub async fn get_inbox(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetInboxRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetInboxResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.ProposalService/GetInbox",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.skill.v1.ProposalService", "GetInbox"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sends what waits for the caller: at once, and again whenever it changes. Has no end of its own; a caller that comes
+        /// back gets the present state first, so that nothing is missed. Errors: INVALID_REQUEST.
+        pub async fn watch_inbox(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WatchInboxRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchInboxResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.ProposalService/WatchInbox",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.skill.v1.ProposalService", "WatchInbox"),
+                );
+            self.inner.server_streaming(req, path, codec).await
         }
     }
 }
@@ -4743,7 +4943,7 @@ pub mod proposal_service_server {
             tonic::Response<super::GetProposalResponse>,
             tonic::Status,
         >;
-        /// Lists proposals, oldest first: a maintainer's view has all of the team, another's has their own. Errors:
+        /// Lists proposals, oldest first: one's own, and for a maintainer all that are for the team's library. Errors:
         /// INVALID_REQUEST.
         async fn list_proposals(
             &self,
@@ -4752,8 +4952,10 @@ pub mod proposal_service_server {
             tonic::Response<super::ListProposalsResponse>,
             tonic::Status,
         >;
-        /// Makes the proposed files the team's. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, MERGE_CONFLICT, SKILL_EXISTS,
-        /// ARCHIVED, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, GATE_REFUSED.
+        /// Carries a proposal out, through the gates, checks and the scanner as they are now. What is for the team's library takes
+        /// a maintainer, what is for a person's own skills that person. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED,
+        /// MERGE_CONFLICT, SKILL_EXISTS, SKILL_NOT_FOUND, STALE_REVISION, ARCHIVED, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED,
+        /// SCANNER_REFUSED, GATE_REFUSED, ROLE_REQUIRED, INVALID_REQUEST.
         async fn approve_proposal(
             &self,
             request: tonic::Request<super::ApproveProposalRequest>,
@@ -4761,8 +4963,9 @@ pub mod proposal_service_server {
             tonic::Response<super::ApproveProposalResponse>,
             tonic::Status,
         >;
-        /// Turns a proposal down, with a reason that is kept; the one who made it may withdraw it in the same way. Errors:
-        /// PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED, ROLE_REQUIRED, INVALID_REQUEST.
+        /// Turns a proposal down, with a reason that is kept; the one who made it may withdraw it in the same way. No automatic
+        /// writer may propose or make the same change again for 90 days. Errors: PROPOSAL_NOT_FOUND, PROPOSAL_DECIDED,
+        /// ROLE_REQUIRED, INVALID_REQUEST.
         async fn reject_proposal(
             &self,
             request: tonic::Request<super::RejectProposalRequest>,
@@ -4770,10 +4973,32 @@ pub mod proposal_service_server {
             tonic::Response<super::RejectProposalResponse>,
             tonic::Status,
         >;
+        /// Counts what waits for the caller. Errors: INVALID_REQUEST.
+        async fn get_inbox(
+            &self,
+            request: tonic::Request<super::GetInboxRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetInboxResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the WatchInbox method.
+        type WatchInboxStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::WatchInboxResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Sends what waits for the caller: at once, and again whenever it changes. Has no end of its own; a caller that comes
+        /// back gets the present state first, so that nothing is missed. Errors: INVALID_REQUEST.
+        async fn watch_inbox(
+            &self,
+            request: tonic::Request<super::WatchInboxRequest>,
+        ) -> std::result::Result<tonic::Response<Self::WatchInboxStream>, tonic::Status>;
     }
     /// A person's skills are private. What shall be the team's is proposed and decided by a maintainer: the exact files of one
-    /// revision, compared with the team's skill of that name if there is one. Where that one changes before the decision, both
-    /// are merged by line over what the proposal rests on; what cannot be merged stays undecided.
+    /// revision, compared with the team's skill of that name if there is one. What a review or another automatic writer drew from
+    /// outsiders' words is proposed too, to the person on whose behalf it was written, and seen by nobody else. Where the skill
+    /// changes before the decision, both are merged by line over what the proposal rests on; what cannot be merged stays
+    /// undecided. Nothing is decided by silence: a proposal that nobody decides on expires and takes no effect.
     #[derive(Debug)]
     pub struct ProposalServiceServer<T> {
         inner: Arc<T>,
@@ -5074,6 +5299,97 @@ pub mod proposal_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.ProposalService/GetInbox" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetInboxSvc<T: ProposalService>(pub Arc<T>);
+                    impl<
+                        T: ProposalService,
+                    > tonic::server::UnaryService<super::GetInboxRequest>
+                    for GetInboxSvc<T> {
+                        type Response = super::GetInboxResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetInboxRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProposalService>::get_inbox(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetInboxSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.ProposalService/WatchInbox" => {
+                    #[allow(non_camel_case_types)]
+                    struct WatchInboxSvc<T: ProposalService>(pub Arc<T>);
+                    impl<
+                        T: ProposalService,
+                    > tonic::server::ServerStreamingService<super::WatchInboxRequest>
+                    for WatchInboxSvc<T> {
+                        type Response = super::WatchInboxResponse;
+                        type ResponseStream = T::WatchInboxStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WatchInboxRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProposalService>::watch_inbox(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WatchInboxSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
@@ -6204,7 +6520,7 @@ impl ::prost::Name for RemoveSkillFile {
 /// Response of ManageSkill.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ManageSkillResponse {
-    /// The skill as it is now, or would be when only validated.
+    /// The skill as it is now, or would be when only validated or proposed.
     #[prost(message, optional, tag = "1")]
     pub skill: ::core::option::Option<Skill>,
     /// Answer for the model.
@@ -6213,6 +6529,9 @@ pub struct ManageSkillResponse {
     /// Whether a patch matched only after blanks were ignored.
     #[prost(bool, tag = "3")]
     pub approximate: bool,
+    /// The proposal that the write became, `teams/{team}/skillProposals/{proposal}`; empty when it took effect.
+    #[prost(string, tag = "4")]
+    pub proposal: ::prost::alloc::string::String,
 }
 impl ::prost::Name for ManageSkillResponse {
     const NAME: &'static str = "ManageSkillResponse";
@@ -6808,11 +7127,12 @@ pub mod skill_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Applies one of the six actions of the skill_manage tool: all of it or none. Serves the agent's tool and people alike.
-        /// A delete by an automatic caller is an archive. A refusal that the agent can act on carries `toolText` metadata, the
+        /// A delete by an automatic caller is an archive. What an automatic caller writes on the word of outsiders changes nothing:
+        /// it becomes a proposal, which a person decides on. A refusal that the agent can act on carries `toolText` metadata, the
         /// answer for the model. The same request id again returns the first answer.
         /// Errors: SKILL_NOT_FOUND, SKILL_AMBIGUOUS, SKILL_EXISTS, NOT_READ, STALE_REVISION, GATE_REFUSED, PINNED, ARCHIVED,
         /// NO_MATCH, AMBIGUOUS_MATCH, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, FILE_NOT_FOUND, EVIDENCE_REQUIRED,
-        /// EVIDENCE_UNTRUSTED, RECORD_DAMAGED, ROLE_REQUIRED, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// REJECTED_BEFORE, RECORD_DAMAGED, ROLE_REQUIRED, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
         pub async fn manage_skill(
             &mut self,
             request: impl tonic::IntoRequest<super::ManageSkillRequest>,
@@ -7146,11 +7466,12 @@ pub mod skill_service_server {
             tonic::Status,
         >;
         /// Applies one of the six actions of the skill_manage tool: all of it or none. Serves the agent's tool and people alike.
-        /// A delete by an automatic caller is an archive. A refusal that the agent can act on carries `toolText` metadata, the
+        /// A delete by an automatic caller is an archive. What an automatic caller writes on the word of outsiders changes nothing:
+        /// it becomes a proposal, which a person decides on. A refusal that the agent can act on carries `toolText` metadata, the
         /// answer for the model. The same request id again returns the first answer.
         /// Errors: SKILL_NOT_FOUND, SKILL_AMBIGUOUS, SKILL_EXISTS, NOT_READ, STALE_REVISION, GATE_REFUSED, PINNED, ARCHIVED,
         /// NO_MATCH, AMBIGUOUS_MATCH, SKILL_INVALID, LIMIT_EXCEEDED, CONTENT_BLOCKED, FILE_NOT_FOUND, EVIDENCE_REQUIRED,
-        /// EVIDENCE_UNTRUSTED, RECORD_DAMAGED, ROLE_REQUIRED, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
+        /// REJECTED_BEFORE, RECORD_DAMAGED, ROLE_REQUIRED, STALE_FENCE, INVALID_REQUEST, REQUEST_ID_REUSED.
         async fn manage_skill(
             &self,
             request: tonic::Request<super::ManageSkillRequest>,

@@ -338,6 +338,8 @@ async fn skills_together(walk: &mut Walk) {
     walk.ok(&["skills", "inbox", "list"]).await;
     let shown = walk.ok(&["skills", "inbox", "show", &first]).await;
     assert!(shown["diff"].as_str().unwrap().contains("+Text."), "{shown}");
+    let waits = walk.ok(&["skills", "inbox", "watch", "--once"]).await;
+    assert_eq!(waits["inbox"]["pendingProposals"], 1);
     walk.ok(&["skills", "inbox", "reject", &first, "not yet"]).await;
     let again = walk.ok(&["skills", "propose", "a"]).await;
     let approved = walk

@@ -157,19 +157,7 @@ pub(crate) async fn manage(clients: &Clients, context: &ToolContext, arguments: 
         validate_only: false,
     };
     match clients.skills(context).manage_skill(request).await {
-        Ok(response) => {
-            let skill = response.skill.unwrap_or_default();
-            let summary = call.action.done(short(&skill.name), &call.path);
-            ToolAnswer::success(SKILL_MANAGE, response.tool_text, summary).with_effect(Effect {
-                tool: SKILL_MANAGE.to_owned(),
-                action: call.action.as_str().to_owned(),
-                target: skill.name,
-                result: EffectResult::Accepted,
-                reason: String::new(),
-                gate: String::new(),
-                revision: skill.revision,
-            })
-        }
+        Ok(response) => managed(call.action, &call.path, response),
         Err(error) => refused(
             SKILL_MANAGE,
             STORE_NAMES.skills,
@@ -178,6 +166,27 @@ pub(crate) async fn manage(clients: &Clients, context: &ToolContext, arguments: 
             &error,
         ),
     }
+}
+
+fn managed(action: Action, path: &str, response: pb::ManageSkillResponse) -> ToolAnswer {
+    let skill = response.skill.unwrap_or_default();
+    let name = short(&skill.name);
+    let (result, summary, target, revision) = if response.proposal.is_empty() {
+        let summary = action.done(name, path);
+        (EffectResult::Accepted, summary, skill.name, skill.revision)
+    } else {
+        let summary = format!("Skill '{name}' change proposed");
+        (EffectResult::Proposed, summary, response.proposal, String::new())
+    };
+    ToolAnswer::success(SKILL_MANAGE, response.tool_text, summary).with_effect(Effect {
+        tool: SKILL_MANAGE.to_owned(),
+        action: action.as_str().to_owned(),
+        target,
+        result,
+        reason: String::new(),
+        gate: String::new(),
+        revision,
+    })
 }
 
 fn read_manage(text: &str) -> Result<Call, Vec<String>> {

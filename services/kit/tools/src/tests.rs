@@ -284,12 +284,36 @@ async fn a_patch_names_the_skill_for_people() {
             ..Default::default()
         }),
         tool_text: "Patched.".to_owned(),
-        approximate: false,
+        ..Default::default()
     }));
     let arguments = r#"{"action":"patch","name":"rollout","old_text":"a","new_text":""}"#;
     let answer = tools(&fake).call(&context(), SKILL_MANAGE, arguments).await;
     assert_eq!(answer.summary, "Skill 'rollout' patched");
     assert_eq!(answer.effect.unwrap().target, "teams/red/users/ann/skills/rollout");
+}
+
+/// `L-6`: what waits for a person is told as that, and not as done.
+#[tokio::test]
+async fn a_change_of_a_skill_that_waits_is_a_proposal() {
+    let fake = Fake::default();
+    fake.answer_manage(Ok(skill::ManageSkillResponse {
+        skill: Some(skill::Skill {
+            name: "teams/red/users/ann/skills/rollout".to_owned(),
+            revision: "ab".to_owned(),
+            ..Default::default()
+        }),
+        tool_text: "Proposed.".to_owned(),
+        proposal: "teams/red/skillProposals/p1".to_owned(),
+        ..Default::default()
+    }));
+    let arguments = r#"{"action":"patch","name":"rollout","old_text":"a","new_text":"b"}"#;
+    let answer = tools(&fake).call(&context(), SKILL_MANAGE, arguments).await;
+    assert_eq!(answer.summary, "Skill 'rollout' change proposed");
+    let effect = answer.effect.unwrap();
+    assert_eq!(
+        (effect.result, effect.target.as_str(), effect.revision.as_str()),
+        (EffectResult::Proposed, "teams/red/skillProposals/p1", "")
+    );
 }
 
 fn recalled(seq: u64, role: recall::MessageRole, text: &str, integrity: i32) -> recall::RecalledMessage {

@@ -200,9 +200,12 @@ pub enum Error {
     /// A review wrote without citing anything.
     #[error("a review must cite the spans of its own session that the change rests on")]
     EvidenceRequired,
-    /// A review wrote on the word of outsiders.
-    #[error("the change rests on external text only; it needs a person's word or a tool's result")]
-    EvidenceUntrusted,
+    /// A person rejected the same change not long ago (`L-7`).
+    #[error("a person rejected this change before; do not propose it again, go on. Their reason: {reason}")]
+    RejectedBefore {
+        /// The person's reason.
+        reason: String,
+    },
     /// The skill's record cannot be read.
     #[error("the record of {skill} cannot be read, nothing may change it: {problem}")]
     RecordDamaged {
@@ -353,7 +356,7 @@ impl Fault for Error {
             | Self::NoMatch { .. }
             | Self::AmbiguousMatch { .. }
             | Self::EvidenceRequired
-            | Self::EvidenceUntrusted
+            | Self::RejectedBefore { .. }
             | Self::MergeConflict { .. }
             | Self::ProposalDecided { .. } => ErrorKind::Precondition,
             Self::StaleRevision { .. } | Self::StaleFence { .. } | Self::EtagMismatch { .. } => ErrorKind::Conflict,
@@ -385,7 +388,7 @@ impl Fault for Error {
             Self::ContentBlocked { .. } => "CONTENT_BLOCKED",
             Self::ScannerRefused { .. } => "SCANNER_REFUSED",
             Self::EvidenceRequired => "EVIDENCE_REQUIRED",
-            Self::EvidenceUntrusted => "EVIDENCE_UNTRUSTED",
+            Self::RejectedBefore { .. } => "REJECTED_BEFORE",
             Self::RecordDamaged { .. } => "RECORD_DAMAGED",
             Self::RoleRequired { .. } => "ROLE_REQUIRED",
             Self::SnapshotNotFound { .. } => "SNAPSHOT_NOT_FOUND",
@@ -530,6 +533,7 @@ impl Error {
             Self::ProposalDecided { proposal, state } => {
                 vec![("proposal", proposal.clone()), ("state", (*state).to_owned())]
             }
+            Self::RejectedBefore { reason } => vec![("reason", reason.clone())],
             Self::RequestIdReused { request_id } => vec![("requestId", request_id.clone())],
             Self::Store(StoreFault::Unavailable { .. }) => vec![("dependency", "skill store".to_owned())],
             // The rest has none; the contract test of the server sees every variant.

@@ -4,7 +4,7 @@
 //! every origin, state and action has a ruling, and what cannot be read is refused (`S-15`).
 
 use serde::{Deserialize, Serialize};
-use steward_base::Origin;
+use steward_base::{Integrity, Origin};
 
 /// Who made a skill, which decides who may change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -351,3 +351,36 @@ pub const fn absorption(origin: Origin, said: Absorption) -> Result<(), Gate> {
 
 #[cfg(test)]
 mod tests;
+/// What a write cites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cited {
+    /// Nothing, or spans of a session that the credential is not bound to.
+    Nothing,
+    /// Spans, the least trustworthy of which is this; `None` when nobody knows.
+    Spans(Option<Integrity>),
+}
+
+/// What becomes of a write that every gate lets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Footing {
+    /// It takes effect.
+    Stands,
+    /// It becomes a proposal, which a person decides on.
+    Waits,
+    /// It is refused: it must cite what it rests on.
+    Uncited,
+}
+
+/// On what a write stands (`L-6`), by the proven origin and by what it cites. Who is present decides for themselves; what
+/// an automatic writer drew from outsiders' words, or from nobody knows what, waits for a person. A review always cites;
+/// the others may have nothing to cite.
+pub const fn footing(origin: Origin, cited: Cited) -> Footing {
+    match (origin, cited) {
+        (Origin::Foreground | Origin::Import | Origin::Hub | Origin::Builtin, _) => Footing::Stands,
+        (Origin::Review, Cited::Nothing) => Footing::Uncited,
+        (Origin::Curation | Origin::Schedule | Origin::Delegate, Cited::Nothing) => Footing::Stands,
+        (_, Cited::Spans(Some(Integrity::Workspace | Integrity::Person | Integrity::Operator))) => Footing::Stands,
+        (_, Cited::Spans(None | Some(Integrity::UnknownTool | Integrity::External))) => Footing::Waits,
+    }
+}
+

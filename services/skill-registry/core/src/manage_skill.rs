@@ -4,20 +4,20 @@
 //! someone else was quicker the whole decision is made anew, so a gate or a limit of a skill is never passed on stale
 //! grounds. Only how many skills a scope may hold is counted beforehand, and creations at the same instant may pass it.
 
-mod answer;
+pub(crate) mod answer;
 mod check;
-mod draft;
+pub(crate) mod draft;
 mod request;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
-use steward_base::FieldViolations;
 use steward_base::names::SkillId;
+use steward_base::{FieldViolations, Origin};
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::gate::{self, Absorption, Action, Provenance, Ruling};
+use crate::gate::{self, Absorption, Action, Footing, Provenance, Ruling};
 use crate::name::{self, Category, Scope};
 use crate::path::SkillPath;
 use crate::record::{Archival, Evidence, Files, HeaderState, NewRevision, SkillRecord, State, Usage};
@@ -31,7 +31,8 @@ pub(crate) use draft::missing;
 pub(crate) use request::check_request_id;
 
 /// What to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Manage {
     /// Make a new skill.
     Create {
@@ -107,6 +108,9 @@ pub struct Managed {
     pub tool_text: String,
     /// Whether a patch was applied although white space differed.
     pub approximate: bool,
+    /// Resource name of the proposal that it became; empty when it took effect.
+    #[serde(default)]
+    pub proposal: String,
 }
 
 impl Skills {
@@ -121,6 +125,11 @@ impl Skills {
         if let Some(first) = self.replay::<Managed>(actor, &key).await? {
             return Ok(first);
         }
+        if actor.origin.is_automatic()
+            && let Some(first) = self.replay_staged(actor, &key).await?
+        {
+            return Ok(first);
+        }
         match self.manage(actor, request, &key).await {
             // Sent twice at once, a request finds what it did itself in its way.
             Err(error) => self.first_answer_or(actor, &key, error).await,
@@ -129,7 +138,7 @@ impl Skills {
     }
 
     async fn manage(&self, actor: &Actor, request: &ManageRequest, key: &RequestKey) -> Result<Managed, Error> {
-        request::check_evidence(actor, request.evidence.as_ref())?;
+        let footing = request::footing(actor, request.evidence.as_ref())?;
         let _turn = self.turn(&actor.team, &request.skill).await;
         for _ in 0..TRIES {
             let (mut change, managed) = match &request.action {
@@ -140,8 +149,12 @@ impl Skills {
                 } => self.creation(actor, request, content, category, *in_team).await?,
                 action => self.change(actor, request, action).await?,
             };
+            self.check_not_rejected(actor, &managed.skill, &request.action).await?;
             if request.validate_only {
                 return Ok(managed);
+            }
+            if footing == Footing::Waits {
+                return self.stage(actor, request, change, managed).await;
             }
             change.answer = Some((key.clone(), answer::encode(&managed)?));
             match self.store.commit(change).await {
@@ -214,6 +227,7 @@ impl Skills {
                 skill: record,
                 tool_text,
                 approximate: false,
+                proposal: String::new(),
             },
         ))
     }
@@ -299,6 +313,7 @@ impl Skills {
                 skill: next,
                 tool_text,
                 approximate,
+                proposal: String::new(),
             },
         ))
     }
@@ -327,11 +342,17 @@ impl Skills {
                 skill: next,
                 tool_text,
                 approximate: false,
+                proposal: String::new(),
             },
         ))
     }
 
-    async fn absorption(&self, actor: &Actor, record: &SkillRecord, said: Option<&str>) -> Result<Absorption, Error> {
+    pub(crate) async fn absorption(
+        &self,
+        actor: &Actor,
+        record: &SkillRecord,
+        said: Option<&str>,
+    ) -> Result<Absorption, Error> {
         match said.map(str::trim) {
             None => Ok(Absorption::NotGiven),
             Some("") => Ok(Absorption::Pruned),
@@ -403,11 +424,20 @@ impl Skills {
     /// Credentials are kept of nobody (D-12); the guard and the scanner are for agents, where that is on (`S-14`).
     pub(crate) fn screen(&self, actor: &Actor, skill: &str, before: &Files, after: &Files) -> Result<(), Error> {
         screen::secrets(before, after)?;
-        let is_screened = actor.is_agent && self.settings.guard_agent_created;
-        if !is_screened {
+        if actor.is_agent {
+            self.screen_of(actor.origin, skill, before, after)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The same for an agent's words, whoever puts them there.
+    pub(crate) fn screen_of(&self, origin: Origin, skill: &str, before: &Files, after: &Files) -> Result<(), Error> {
+        screen::secrets(before, after)?;
+        if !self.settings.guard_agent_created {
             return Ok(());
         }
-        screen::writing(actor.origin, before, after)?;
+        screen::writing(origin, before, after)?;
         match &self.scanner {
             Some(scanner) => screen::judged(scanner, skill, before, after),
             None => Ok(()),

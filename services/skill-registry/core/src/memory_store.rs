@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use steward_base::Timestamp;
 use steward_base::names::{SkillId, TeamId, UserId};
 
+use steward_base::{JobRef, Timestamp};
 use crate::bundle::{Bundle, BundleKey};
 use crate::error::StoreFault;
 use crate::library::{RunChange, Snapshot};
@@ -121,16 +121,17 @@ impl Inner {
     }
 
     fn check(&self, change: &Change) -> Result<(), CommitError> {
+    fn check_fence(&self, team: &TeamId, job: &JobRef) -> Result<(), CommitError> {
+        let newest = self.fences.get(&(team.clone(), job.id.clone())).copied().unwrap_or(0);
+        if newest > job.fence {
+            return Err(CommitError::StaleFence { current: newest });
+        }
+        Ok(())
+    }
+
         let record = &change.record;
         if let Some(job) = &change.fence {
-            let newest = self
-                .fences
-                .get(&(record.team.clone(), job.id.clone()))
-                .copied()
-                .unwrap_or(0);
-            if newest > job.fence {
-                return Err(CommitError::StaleFence { current: newest });
-            }
+            self.check_fence(&record.team, job)?;
         }
         if let Some((key, _)) = &change.answer
             && let Some((_, first)) = self
@@ -380,6 +381,9 @@ impl SkillStore for InMemorySkillStore {
             .answers
             .retain(|(team, _, _), (uid, _)| (team, &*uid) != (&key.0, &key.1));
         let used = inner
+        inner
+            .proposals
+            .retain(|_, proposal| (&proposal.team, &proposal.uid) != (&key.0, &key.1) || proposal.staged.is_none());
             .revisions
             .iter()
             .flat_map(|((team, _), all)| {

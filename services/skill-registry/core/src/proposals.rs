@@ -1,17 +1,22 @@
-//! From a person's own skills to the team's: proposed by the person, decided by a maintainer (`S-20`).
+//! What waits for a person's decision: from a person's own skills to the team's, decided by a maintainer (`S-20`), and writes of
+//! automatic writers that rest on outsiders' words ([`staged`], `L-6`). Listing and counting is in [`inbox`].
 //!
-//! What is proposed is one revision, and later changes of the skill are not. The decision and what it does to the team's
-//! library are one change. Where the team's skill of that name moved on, both are merged over the state that the proposal
-//! rests on; where that fails, nobody can approve it, and nothing is overwritten.
+//! What a person proposes is one revision, and later changes of the skill are not. The decision and what it does to the
+//! library are one change. Where the skill of that name moved on, both are merged over the state that the proposal rests on;
+//! where that fails, nobody can approve it, and nothing is overwritten. Nothing is decided by silence: what nobody decides
+//! on expires.
+
+pub mod inbox;
+pub mod staged;
 
 use serde::{Deserialize, Serialize};
 use steward_base::hash::sha256_parts;
 use steward_base::names::{SkillId, TeamId, UserId};
-use steward_base::{FieldViolations, Role, Timestamp, page};
+use steward_base::{FieldViolations, Role, Timestamp};
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::gate::{Action, Provenance};
+use crate::gate::{Action, Gate, Provenance};
 use crate::header;
 use crate::import_skill::NewSkill;
 use crate::manage_skill::check_request_id;
@@ -21,12 +26,13 @@ use crate::path::SkillPath;
 use crate::record::{Files, SkillRecord};
 use crate::revisions::diff;
 use crate::screen;
-use crate::skills::{Skills, TRIES, commit_error, too_busy};
+use crate::skills::{Skills, TRIES, commit_error, refused, too_busy};
 use crate::store::Change;
 
+pub use inbox::{Inbox, Seen};
+pub use staged::Staged;
+
 const MAX_REASON_CHARS: usize = 500;
-const DEFAULT_PAGE: u32 = 50;
-const MAX_PAGE: u32 = 200;
 
 /// Where a proposal stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +44,8 @@ pub enum ProposalState {
     Approved,
     /// It never will.
     Rejected,
+    /// Nobody decided in time. It is still there and takes no effect.
+    Expired,
 }
 
 impl ProposalState {
@@ -47,12 +55,13 @@ impl ProposalState {
             Self::Pending => "pending",
             Self::Approved => "approved",
             Self::Rejected => "rejected",
+            Self::Expired => "expired",
         }
     }
 
     /// From its name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Pending, Self::Approved, Self::Rejected]
+        [Self::Pending, Self::Approved, Self::Rejected, Self::Expired]
             .into_iter()
             .find(|state| state.as_str() == name)
     }
@@ -69,7 +78,7 @@ pub struct Decision {
     pub reason: String,
 }
 
-/// The state of the team's skill that a proposal was compared with.
+/// The state of the skill that a proposal was compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     /// Which skill.
@@ -78,27 +87,30 @@ pub struct Base {
     pub revision: String,
 }
 
-/// A skill on its way.
+/// A skill on its way, or a write that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
     /// 32 hexadecimal characters; the same request makes the same one.
     pub id: String,
     /// The tenant.
     pub team: TeamId,
-    /// Identity of the proposed skill.
+    /// Identity of the proposed skill, or of the one that the write is for.
     pub uid: String,
     /// Its resource name then.
     pub skill: String,
-    /// Which revision.
+    /// Which revision; empty for a write.
     pub revision: String,
+    /// Where it would stand.
+    #[serde(default = "team_library")]
+    pub scope: Scope,
     /// The name that it has and would have.
     pub name: SkillId,
     /// The shelf that it would have, if it is new.
     pub category: Category,
-    /// What it was compared with; none if the team had no such skill.
+    /// What it was compared with; none if there was no such skill.
     pub base: Option<Base>,
-    /// Who made it.
-    pub author: UserId,
+    /// Who made it, or on whose behalf it was written; none for a curation's.
+    pub author: Option<UserId>,
     /// Why.
     pub reason: String,
     /// Where it stands.
@@ -107,17 +119,48 @@ pub struct Proposal {
     pub decision: Option<Decision>,
     /// When it was made.
     pub created: Timestamp,
+    /// When it expires unless somebody decides before; none for one that an earlier version kept.
+    #[serde(default)]
+    pub expires: Option<Timestamp>,
+    /// The write that waits; none where a person proposes a skill.
+    #[serde(default)]
+    pub staged: Option<Box<Staged>>,
+}
+
+const fn team_library() -> Scope {
+    Scope::Team
 }
 
 impl Proposal {
+    /// Where it stands at `at`: nobody is asked for ever.
+    pub fn state_at(&self, at: Timestamp) -> ProposalState {
+        match (self.state, self.expires) {
+            (ProposalState::Pending, Some(expires)) if expires <= at => ProposalState::Expired,
+            (state, _) => state,
+        }
+    }
+
+    /// What only one pending proposal may be about: the proposed skill, or the same write.
+    pub fn slot(&self) -> String {
+        match &self.staged {
+            None => self.uid.clone(),
+            Some(staged) => format!("write/{}", staged.fingerprint),
+        }
+    }
+
+    /// Whether it is about one person's own skills, and theirs alone to see.
+    pub const fn is_private(&self) -> bool {
+        matches!(self.scope, Scope::User(_))
+    }
+
     /// `teams/{team}/skillProposals/{proposal}`.
     pub fn resource_name(&self) -> String {
         proposal_name(&self.team, &self.id)
     }
 
-    /// The resource name that it would have in the team's library.
+    /// The resource name that it would have, or of the skill that it would change.
     pub fn target(&self) -> String {
-        name::resource_name(&self.team, &Scope::Team, self.name.as_str())
+        name::resource_name(&self.team, &self.scope, self.name.as_str())
     }
 }
 
@@ -126,7 +169,7 @@ impl Proposal {
 pub struct Weighed {
     /// The proposal.
     pub proposal: Proposal,
-    /// A unified diff of the team's library.
+    /// A unified diff of what it would change.
     pub diff: String,
     /// Where both sides changed the same lines.
     pub conflicts: Vec<SkillPath>,
@@ -163,7 +206,7 @@ impl Skills {
         let (Scope::User(author), Some(_)) = (record.scope.clone(), record.header()) else {
             return Err(FieldViolations::one("skill", "must be one of your own that can be used").into());
         };
-        let id = id_of(actor, &request.request_id);
+        let id = id_of("proposal", actor, &request.request_id);
         if let Some(first) = self.store.proposal(&actor.team, &id).await? {
             return if first.uid == record.uid && first.reason == request.reason {
                 Ok(first)
@@ -175,35 +218,45 @@ impl Skills {
         }
         let target = self.in_use(actor, &Scope::Team, &record.name).await?;
         let category = category.filter(|category| *category != Category::default());
+        let now = self.clock.now();
         let proposal = Proposal {
             id,
             team: actor.team.clone(),
             uid: record.uid.clone(),
             skill: record.resource_name(),
             revision: record.revision.clone(),
+            scope: Scope::Team,
             category: category.unwrap_or_else(|| record.category.clone()),
             name: record.name,
             base: target.map(|target| Base {
                 uid: target.uid,
                 revision: target.revision,
             }),
-            author,
+            author: Some(author),
             reason: request.reason.clone(),
             state: ProposalState::Pending,
             decision: None,
-            created: self.clock.now(),
+            created: now,
+            expires: Some(now.plus(self.settings.proposal_life())),
+            staged: None,
         };
-        match self.store.add_proposal(proposal.clone()).await? {
-            None => Ok(proposal),
-            Some(pending) => Err(Error::ProposalExists {
+        match self.store.add_proposal(proposal.clone(), None).await {
+            Ok(None) => Ok(proposal),
+            Ok(Some(pending)) => Err(Error::ProposalExists {
                 proposal: pending.resource_name(),
             }),
+            Err(error) => Err(commit_error(error, actor, &proposal.skill).unwrap_or_else(|| too_busy(&proposal.skill))),
         }
     }
 
-    /// A proposal with what it would change in the team's library as that is now.
+    /// A proposal with what it would change as things are now.
     pub async fn get_proposal(&self, actor: &Actor, name: &str) -> Result<Weighed, Error> {
         let proposal = self.proposal(actor, name).await?;
+        if let Some(staged) = proposal.staged.clone()
+            && proposal.state == ProposalState::Pending
+        {
+            return self.weigh_staged(proposal, &staged).await;
+        }
         if proposal.state != ProposalState::Pending {
             return Ok(Weighed {
                 proposal,
@@ -220,57 +273,28 @@ impl Skills {
         })
     }
 
-    /// A page of proposals, oldest first, and the token of the next one.
-    pub async fn list_proposals(
+    /// Carries a proposal out: makes the proposed files the team's, or does the write, with the text `content` where a
+    /// person gives another one.
+    pub async fn approve_proposal(
         &self,
         actor: &Actor,
-        state: ProposalState,
-        page_size: i32,
-        page_token: &str,
-    ) -> Result<(Vec<Proposal>, String), Error> {
-        let size = page::size(page_size, DEFAULT_PAGE, MAX_PAGE)?;
-        let bound = [actor.team.as_str(), state.as_str()];
-        let after = page::decode(&bound, page_token)?;
-        let author = if actor.role >= Role::Maintainer {
-            None
-        } else {
-            actor.user.as_ref()
-        };
-        let mut found = self
-            .store
-            .proposals(&actor.team, author, state, after.as_deref(), size + 1)
-            .await?;
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let more = found.len() > size;
-        found.truncate(size);
-        let last = found.last().filter(|_| more);
-        let token = last.map_or_else(String::new, |last| page::encode(&bound, &place(last)));
-        Ok((found, token))
-    }
-
-    /// Makes the proposed files the team's.
-    pub async fn approve_proposal(&self, actor: &Actor, name: &str, reason: &str) -> Result<Proposal, Error> {
+        name: &str,
+        reason: &str,
+        content: Option<&str>,
+    ) -> Result<Proposal, Error> {
         let mut violations = FieldViolations::new();
         check_reason(&mut violations, reason, false);
         violations.into_result()?;
-        if actor.role < Role::Maintainer {
-            return Err(Error::RoleRequired {
-                role: actor.role,
-                required: Role::Maintainer,
-            });
-        }
         for _ in 0..TRIES {
-            let proposal = self.pending(actor, name).await?;
+            let mut proposal = self.pending(actor, name).await?;
+            may_approve(actor, &proposal)?;
+            edit(&mut proposal, content)?;
             let _turn = self.turn(&actor.team, proposal.name.as_str()).await;
-            let weighing = self.weigh(actor, &proposal).await?;
-            if !weighing.merged.conflicts.is_empty() {
-                return Err(Error::MergeConflict {
-                    skill: name::full_name(&Scope::Team, &proposal.category, &proposal.name),
-                    paths: weighing.merged.conflicts.iter().map(SkillPath::to_string).collect(),
-                });
-            }
             let decided = self.decided(actor, &proposal, ProposalState::Approved, reason);
-            let mut change = self.promotion(actor, &proposal, weighing).await?;
+            let mut change = match &proposal.staged {
+                Some(staged) => self.staged_change(actor, &proposal, staged, reason).await?,
+                None => self.promotion(actor, &proposal).await?,
+            };
             let full_name = change.record.full_name();
             change.decides = Some(decided.clone());
             match self.store.commit(change).await {
@@ -291,6 +315,7 @@ impl Skills {
         check_reason(&mut violations, reason, true);
         violations.into_result()?;
         let proposal = self.pending(actor, name).await?;
+        is_person(actor, "reject_proposal")?;
         let decided = self.decided(actor, &proposal, ProposalState::Rejected, reason);
         if self.store.decide(decided.clone()).await? {
             Ok(decided)
@@ -299,7 +324,7 @@ impl Skills {
         }
     }
 
-    /// The proposal, if it exists for the actor: maintainers see all of the team's, others their own.
+    /// The proposal as it stands now, if it exists for the actor.
     async fn proposal(&self, actor: &Actor, name: &str) -> Result<Proposal, Error> {
         let missing = || Error::ProposalNotFound {
             proposal: name.to_owned(),
@@ -310,9 +335,9 @@ impl Skills {
         if team != actor.team.as_str() {
             return Err(missing());
         }
-        let found = self.store.proposal(&actor.team, id).await?.ok_or_else(missing)?;
-        let is_own = actor.user.as_ref() == Some(&found.author);
-        if is_own || actor.role >= Role::Maintainer {
+        let mut found = self.store.proposal(&actor.team, id).await?.ok_or_else(missing)?;
+        found.state = found.state_at(self.clock.now());
+        if Seen::of(actor).has(&found) {
             Ok(found)
         } else {
             Err(missing())
@@ -367,8 +392,16 @@ impl Skills {
         Ok(self.store.files(team, &revision).await?)
     }
 
-    async fn promotion(&self, actor: &Actor, proposal: &Proposal, weighing: Weighing) -> Result<Change, Error> {
-        let reason = format!("proposed by {}: {}", proposal.author, proposal.reason);
+    async fn promotion(&self, actor: &Actor, proposal: &Proposal) -> Result<Change, Error> {
+        let weighing = self.weigh(actor, proposal).await?;
+        if !weighing.merged.conflicts.is_empty() {
+            return Err(Error::MergeConflict {
+                skill: name::full_name(&Scope::Team, &proposal.category, &proposal.name),
+                paths: weighing.merged.conflicts.iter().map(SkillPath::to_string).collect(),
+            });
+        }
+        let author = proposal.author.as_ref().map_or("", |author| author.as_str());
+        let reason = format!("proposed by {author}: {}", proposal.reason);
         let files = weighing.merged.files;
         if let Some((target, before)) = weighing.target {
             Self::pass_gates(actor, &target, Action::Edit)?;
@@ -390,7 +423,7 @@ impl Skills {
             reason: &reason,
         };
         let mut change = self.new_record(actor, new, files).await?;
-        change.record.author = Some(proposal.author.clone());
+        change.record.author.clone_from(&proposal.author);
         Ok(change)
     }
 
@@ -407,6 +440,37 @@ impl Skills {
     }
 }
 
+/// Only a person decides, and only one of standing: what is for the team's library takes a maintainer.
+fn may_approve(actor: &Actor, proposal: &Proposal) -> Result<(), Error> {
+    is_person(actor, "approve_proposal")?;
+    if proposal.is_private() || actor.role >= Role::Maintainer {
+        return Ok(());
+    }
+    Err(Error::RoleRequired {
+        role: actor.role,
+        required: Role::Maintainer,
+    })
+}
+
+fn is_person(actor: &Actor, action: &'static str) -> Result<(), Error> {
+    if actor.is_agent || actor.user.is_none() || actor.origin.is_automatic() {
+        return Err(refused(actor, "a proposal".to_owned(), action, Gate::PersonOnly));
+    }
+    Ok(())
+}
+
+/// Puts the text that a person gives in the place of the proposed one.
+fn edit(proposal: &mut Proposal, content: Option<&str>) -> Result<(), Error> {
+    let Some(content) = content else { return Ok(()) };
+    let Some(staged) = proposal.staged.as_deref_mut() else {
+        return Err(
+            FieldViolations::one("content", "a skill is proposed as it is; change it and propose it anew").into(),
+        );
+    };
+    staged.edited = Some(Skills::edited(staged, content)?);
+    Ok(())
+}
+
 /// Where a page goes on: by time, then id.
 pub fn place(proposal: &Proposal) -> String {
     format!("{:020}-{}", proposal.created.as_micros(), proposal.id)
@@ -416,12 +480,8 @@ fn proposal_name(team: &TeamId, id: &str) -> String {
     format!("teams/{team}/skillProposals/{id}")
 }
 
-fn id_of(actor: &Actor, request_id: &str) -> String {
-    let mut id = sha256_parts([
-        b"proposal".as_slice(),
-        actor.request_scope().as_bytes(),
-        request_id.as_bytes(),
-    ]);
+fn id_of(kind: &str, actor: &Actor, request_id: &str) -> String {
+    let mut id = sha256_parts([kind.as_bytes(), actor.request_scope().as_bytes(), request_id.as_bytes()]);
     id.truncate(32);
     id
 }

@@ -175,6 +175,7 @@ impl Skills {
             skill: next.clone(),
             tool_text,
             approximate: false,
+            proposal: String::new(),
         };
         let encoded = serde_json::to_string(&managed).map_err(|error| crate::error::StoreFault::Internal {
             operation: "encode an answer",

@@ -1,5 +1,7 @@
 //! The numbers that bound a skill (`S-11`), as settings of an installation.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::name::Category;
@@ -26,6 +28,12 @@ pub struct Settings {
     pub guard_agent_created: bool,
     /// Whether curations age builtins too, the protected ones apart (`C-3`).
     pub prune_builtins: bool,
+    /// Proposals that may wait for one person's decision.
+    pub pending_proposals: usize,
+    /// Days that a proposal waits for a decision before it expires.
+    pub proposal_days: u32,
+    /// Days that what a person rejected is not proposed again (`L-7`).
+    pub rejection_days: u32,
     /// Categories whose skills the index shows without descriptions, those below them included (`S-4`).
     pub compact_categories: Vec<Category>,
 }
@@ -42,7 +50,26 @@ impl Default for Settings {
             skills_per_scope: 1_000,
             guard_agent_created: true,
             prune_builtins: false,
+            pending_proposals: 100,
+            proposal_days: 30,
+            rejection_days: 90,
             compact_categories: Vec::new(),
         }
     }
+}
+
+impl Settings {
+    /// How long a proposal waits.
+    pub const fn proposal_life(&self) -> Duration {
+        days(self.proposal_days)
+    }
+
+    /// How long a rejected candidate is remembered.
+    pub const fn rejection_memory(&self) -> Duration {
+        days(self.rejection_days)
+    }
+}
+
+const fn days(number: u32) -> Duration {
+    Duration::from_secs(number as u64 * 24 * 60 * 60)
 }

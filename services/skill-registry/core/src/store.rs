@@ -195,7 +195,8 @@ pub trait SkillStore: BundleStore + ProposalStore + SecretStore + std::fmt::Debu
     /// Applies a change.
     async fn commit(&self, change: Change) -> Result<(), CommitError>;
 
-    /// Destroys a skill with its revisions, what was read of it, the answers about it, and blobs that nothing else uses.
+    /// Destroys a skill with its revisions, what was read of it, the answers about it, writes to it that wait or waited for a
+    /// decision, and blobs that nothing else uses.
     /// Leaves a line in the audit. Returns how many revisions there were.
     async fn purge(&self, purge: Purge) -> Result<u64, CommitError>;
 }

@@ -35,6 +35,12 @@ pub struct Config {
     /// Whether curations age the skills that come with Steward too; those that Steward needs stay in any case.
     pub prune_builtins: bool,
     /// Categories whose skills the index shows without descriptions, those below them included.
+    /// Writes of reviews that may wait for one person's decision; what is over that is refused.
+    pub pending_proposals: usize,
+    /// Days that a proposal waits for a decision before it expires.
+    pub proposal_days: u32,
+    /// Days that what a person rejected is not proposed again.
+    pub rejection_days: u32,
     pub compact_categories: Vec<String>,
     /// Folders outside whose skills are read and never written.
     pub external: Vec<External>,
@@ -75,6 +81,9 @@ impl Default for Config {
             compact_categories: Vec::new(),
             external: Vec::new(),
             external_seconds: 30,
+            pending_proposals: settings.pending_proposals,
+            proposal_days: settings.proposal_days,
+            rejection_days: settings.rejection_days,
             secret_keys: PathBuf::new(),
             readers: 4,
             hub: HubConfig::default(),
@@ -99,6 +108,9 @@ impl Config {
             if !(1..=max).contains(&value) {
                 problems.push(Problem::new(path, format!("must be 1 to {max}, is {value}")));
             }
+            ("pending_proposals", self.pending_proposals, 10_000),
+            ("proposal_days", self.proposal_days as usize, 3_650),
+            ("rejection_days", self.rejection_days as usize, 3_650),
         }
         for category in &self.compact_categories {
             if let Err(problem) = Category::parse(category) {
@@ -154,6 +166,9 @@ impl Config {
                 .iter()
                 .filter_map(|category| Category::parse(category).ok())
                 .collect(),
+            pending_proposals: self.pending_proposals,
+            proposal_days: self.proposal_days,
+            rejection_days: self.rejection_days,
         }
     }
 }

@@ -14,6 +14,7 @@ mod get_index;
 mod get_skill;
 mod hide_skill;
 mod hub;
+mod inbox;
 mod library;
 mod list_revisions;
 mod list_skills;
@@ -39,6 +40,7 @@ pub(crate) use bundle::BundleHandlers;
 pub(crate) use command::CommandHandlers;
 pub(crate) use exchange::ExchangeHandlers;
 pub(crate) use hub::HubHandlers;
+pub(crate) use inbox::Changes;
 pub(crate) use library::LibraryHandlers;
 pub(crate) use proposal::ProposalHandlers;
 pub(crate) use secret::SecretHandlers;
@@ -50,11 +52,12 @@ const DOMAIN: &str = "skill.steward.dev";
 #[derive(Debug, Clone)]
 pub(crate) struct Handlers {
     skills: Arc<Skills>,
+    changes: Changes,
 }
 
 impl Handlers {
-    pub(crate) fn new(skills: Arc<Skills>) -> Self {
-        Self { skills }
+    pub(crate) const fn new(skills: Arc<Skills>, changes: Changes) -> Self {
+        Self { skills, changes }
     }
 }
 
@@ -88,7 +91,7 @@ impl SkillService for Handlers {
         &self,
         request: Request<pb::ManageSkillRequest>,
     ) -> Result<Response<pb::ManageSkillResponse>, Status> {
-        manage_skill::manage_skill(&self.skills, request).await
+        manage_skill::manage_skill(&self.skills, &self.changes, request).await
     }
 
     async fn archive_skill(

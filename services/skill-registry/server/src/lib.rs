@@ -81,11 +81,14 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let exchange = grpc::ExchangeHandlers::new(Arc::clone(&skills));
     let commands = grpc::CommandHandlers::new(Arc::clone(&skills));
     let bundles = grpc::BundleHandlers::new(Arc::clone(&skills));
-    let proposals = grpc::ProposalHandlers::new(Arc::clone(&skills));
+    let changes = grpc::Changes::new();
+    let proposals = grpc::ProposalHandlers::new(Arc::clone(&skills), changes.clone());
     let secrets = grpc::SecretHandlers::new(Arc::clone(&skills));
     let library = grpc::LibraryHandlers::new(library, Arc::clone(&skills));
     let mut builder = Built::builder("skill-registry", boot, deps.auth)
-        .service(message_limits!(SkillServiceServer::new(grpc::Handlers::new(skills))))
+        .service(message_limits!(SkillServiceServer::new(grpc::Handlers::new(
+            skills, changes
+        ))))
         .service(message_limits!(LibraryServiceServer::new(library)))
         .service(message_limits!(ExchangeServiceServer::new(exchange)))
         .service(message_limits!(CommandServiceServer::new(commands)))

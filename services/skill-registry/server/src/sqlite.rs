@@ -6,6 +6,7 @@
 mod hub;
 mod library;
 mod read;
+mod proposals;
 mod rows;
 mod secrets;
 mod shelf;

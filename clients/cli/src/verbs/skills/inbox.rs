@@ -1,32 +1,36 @@
-//! `steward skills inbox`: skills on their way from a person to the team: look, approve, reject.
+//! `steward skills inbox`: skills on their way from a person to the team, and writes of reviews that wait for their person: look,
+//! approve as they are or changed, reject, follow.
 
 use clap::{Subcommand, ValueEnum};
 use steward_proto::skill::v1 as pb;
 
 use crate::connect::Session;
-use crate::output::{ALL, Cell, Output, Tone, gather, short, time, word};
+use crate::output::{ALL, Cell, Output, Tone, counted, gather, printable, short, time, word};
 
 /// Verbs of `steward skills inbox`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List proposals, oldest first: all of the team's for maintainers, else your own.
+    /// List proposals, oldest first: your own, and for maintainers all that are for the team.
     List {
         /// Those that wait, or those that were decided.
         #[arg(long, value_enum, default_value_t = State::Pending)]
         state: State,
     },
-    /// Show a proposal with what it would change in the team's library.
+    /// Show a proposal with what it would change, who proposes it and on what it rests.
     Show {
         /// Id or full name.
         proposal: String,
     },
-    /// Make the proposed files the team's (maintainers).
+    /// Carry a proposal out: make the proposed files the team's (maintainers), or do the write, as it is or with another text.
     Approve {
         /// Id or full name.
         proposal: String,
         /// Why.
         #[arg(default_value = "", hide_default_value = true)]
         reason: String,
+        /// Text to put there instead of the proposed one; only for a write.
+        #[arg(long, value_name = "TEXT")]
+        content: Option<String>,
     },
     /// Turn a proposal down, or withdraw your own.
     Reject {
@@ -34,6 +38,12 @@ pub enum Verb {
         proposal: String,
         /// Why.
         reason: String,
+    },
+    /// Say how much waits for you, now and whenever that changes.
+    Watch {
+        /// Say it once.
+        #[arg(long)]
+        once: bool,
     },
 }
 
@@ -46,6 +56,8 @@ pub enum State {
     Approved,
     /// Was refused.
     Rejected,
+    /// Nobody decided in time.
+    Expired,
 }
 
 impl From<State> for pb::SkillProposalState {
@@ -54,6 +66,7 @@ impl From<State> for pb::SkillProposalState {
             State::Pending => Self::Pending,
             State::Approved => Self::Approved,
             State::Rejected => Self::Rejected,
+            State::Expired => Self::Expired,
         }
     }
 }
@@ -87,14 +100,22 @@ pub(super) async fn run(verb: Verb, session: &Session, output: &mut Output) -> a
                 }
             })
         }
-        Verb::Approve { proposal, reason } => {
+        Verb::Approve {
+            proposal,
+            reason,
+            content,
+        } => {
             let request = pb::ApproveProposalRequest {
                 name: full(&proposal),
                 reason,
+                content,
             };
             output.answer(&proposals.approve_proposal(request).await?, |output, answer| {
-                let target = answer.proposal.as_ref().map(|proposal| proposal.target.as_str());
-                output.line(&format!("It is the team's now: {}.", target.unwrap_or_default()));
+                let proposal = answer.proposal.clone().unwrap_or_default();
+                output.line(&match proposal.write {
+                    Some(_) => format!("Done: {}.", printable(&proposal.target)),
+                    None => format!("It is the team's now: {}.", printable(&proposal.target)),
+                });
             })
         }
         Verb::Reject { proposal, reason } => {
@@ -106,15 +127,50 @@ pub(super) async fn run(verb: Verb, session: &Session, output: &mut Output) -> a
                 output.line("Rejected.");
             })
         }
+        Verb::Watch { once: true } => {
+            let request = pb::GetInboxRequest {
+                parent: session.team.clone(),
+            };
+            output.answer(&proposals.get_inbox(request).await?, |output, answer| {
+                output.line(&counts(&answer.inbox.unwrap_or_default()));
+            })
+        }
+        Verb::Watch { once: false } => watch(session, output).await,
+    }
+}
+
+async fn watch(session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let request = pb::WatchInboxRequest {
+        parent: session.team.clone(),
+    };
+    let mut stream = session.client.skill_proposals.watch_inbox(request).await?;
+    output.aside("watching; Ctrl-C ends");
+    while let Some(item) = stream.message().await? {
+        output.item(&item, |output, item| {
+            output.line(&counts(&item.inbox.unwrap_or_default()));
+        })?;
+    }
+    Ok(())
+}
+
+fn counts(inbox: &pb::SkillInbox) -> String {
+    let proposals = counted(inbox.pending_proposals as usize, "proposal");
+    match time(inbox.oldest_create_time.as_ref()) {
+        since if since.is_empty() => format!("{proposals} waiting"),
+        since => format!("{proposals} waiting since {since}"),
     }
 }
 
 fn list(output: &mut Output, answer: &pb::ListProposalsResponse) {
     let rows = answer.proposals.iter().map(|proposal| {
-        let what = if proposal.base_revision.is_empty() {
-            "new"
-        } else {
-            "change"
+        let what = match &proposal.write {
+            Some(write) => write.action.as_str(),
+            None if proposal.base_revision.is_empty() => "new",
+            None => "change",
+        };
+        let why = match &proposal.write {
+            Some(write) if proposal.reason.is_empty() => &write.cause,
+            _ => &proposal.reason,
         };
         vec![
             Cell::name(short(&proposal.name)),
@@ -122,7 +178,7 @@ fn list(output: &mut Output, answer: &pb::ListProposalsResponse) {
             short(&proposal.skill).into(),
             what.into(),
             short(&proposal.author).into(),
-            proposal.reason.as_str().into(),
+            why.as_str().into(),
         ]
     });
     let head = ["proposal", "since", "skill", "", "by", "why"];
@@ -133,7 +189,7 @@ fn list(output: &mut Output, answer: &pb::ListProposalsResponse) {
 pub(super) fn show(output: &mut Output, proposal: Option<&pb::SkillProposal>) {
     let Some(proposal) = proposal else { return };
     let state = word(proposal.state().as_str_name(), "SKILL_PROPOSAL_STATE_");
-    output.record(vec![
+    let mut properties = vec![
         ("name", Cell::name(proposal.name.as_str())),
         ("state", Cell::toned(state.as_str(), Tone::of_state(&state))),
         ("skill", proposal.skill.as_str().into()),
@@ -142,9 +198,41 @@ pub(super) fn show(output: &mut Output, proposal: Option<&pb::SkillProposal>) {
         ("category", proposal.category.as_str().into()),
         ("by", short(&proposal.author).into()),
         ("why", proposal.reason.as_str().into()),
+    ];
+    properties.extend(proposal.write.iter().flat_map(origin));
+    properties.extend([
         ("made", time(proposal.create_time.as_ref()).into()),
+        ("expires", time(proposal.expire_time.as_ref()).into()),
         ("decided", time(proposal.decide_time.as_ref()).into()),
         ("decided by", short(&proposal.decided_by).into()),
         ("reason", proposal.decision_reason.as_str().into()),
     ]);
+    output.record(properties);
+}
+
+/// What a write does, where it comes from and on what it rests.
+fn origin(write: &pb::ProposedWrite) -> Vec<(&'static str, Cell)> {
+    let evidence = write.evidence.clone().unwrap_or_default();
+    vec![
+        ("action", format!("{} {}", write.action, write.path).trim_end().into()),
+        ("why it waits", write.cause.as_str().into()),
+        ("from", word(write.origin().as_str_name(), "ORIGIN_").into()),
+        ("session", write.session.as_str().into()),
+        ("job", write.job.as_str().into()),
+        ("rests on", evidence.spans.join(", ").into()),
+        ("instead", write.edited_content.as_deref().unwrap_or_default().into()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_said_in_one_line() {
+        let mut inbox = pb::SkillInbox::default();
+        assert_eq!(counts(&inbox), "0 proposals waiting");
+        inbox.pending_proposals = 1;
+        assert_eq!(counts(&inbox), "1 proposal waiting");
+    }
 }

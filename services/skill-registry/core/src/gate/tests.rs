@@ -248,3 +248,31 @@ fn every_gate_says_what_to_do() {
         assert!(gate.advice().len() > 20 && !gate.as_str().is_empty());
     }
 }
+
+/// `L-6`: every origin with everything that it may cite. A letter per citation, in the order of the list: `+` it takes effect,
+/// `?` it waits for a person, `-` it is refused.
+#[test]
+fn on_what_a_write_stands_is_what_the_rules_say() {
+    let cited = [
+        Cited::Nothing,
+        Cited::Spans(None),
+        Cited::Spans(Some(Integrity::External)),
+        Cited::Spans(Some(Integrity::UnknownTool)),
+        Cited::Spans(Some(Integrity::Workspace)),
+        Cited::Spans(Some(Integrity::Person)),
+        Cited::Spans(Some(Integrity::Operator)),
+    ];
+    for origin in ORIGINS {
+        let expected = match origin {
+            Origin::Foreground | Origin::Import | Origin::Hub | Origin::Builtin => "+++++++",
+            Origin::Review => "-???+++",
+            Origin::Curation | Origin::Schedule | Origin::Delegate => "+???+++",
+        };
+        let row = cited.map(|cited| match footing(origin, cited) {
+            Footing::Stands => '+',
+            Footing::Waits => '?',
+            Footing::Uncited => '-',
+        });
+        assert_eq!(row.into_iter().collect::<String>(), expected, "{origin}");
+    }
+}

@@ -29,7 +29,21 @@ pub(super) fn removed(record: &SkillRecord, deleted: bool) -> String {
     )
 }
 
-pub(super) fn encode(managed: &Managed) -> Result<String, Error> {
+pub(crate) fn proposed(record: &SkillRecord, is_new: bool, proposal: &str) -> String {
+    let until = if is_new {
+        "it does not exist"
+    } else {
+        "it stays as it was"
+    };
+    format!(
+        "proposed for {}, not written: {}; a person decides on proposal {}, until then {until}. This is final, go on",
+        record.full_name(),
+        crate::proposals::staged::CAUSE,
+        short(proposal)
+    )
+}
+
+pub(crate) fn encode(managed: &Managed) -> Result<String, Error> {
     let fault = |error: serde_json::Error| StoreFault::Internal {
         operation: "encode an answer",
         source: error.into(),

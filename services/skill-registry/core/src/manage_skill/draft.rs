@@ -11,17 +11,17 @@ use crate::path::SkillPath;
 use crate::record::{Files, SkillRecord};
 
 /// The files as they would be.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     /// All of them.
-    pub(super) files: Files,
+    pub(crate) files: Files,
     /// Whether a patch fitted only with other white space.
-    pub(super) approximate: bool,
+    pub(crate) approximate: bool,
     /// What was done, for the answer.
-    pub(super) note: String,
+    pub(crate) note: String,
 }
 
 /// The action as the gates know it. A creation passes no gate of an existing skill; it is listed as an edit.
-pub(super) const fn gate_action(action: &Manage) -> Action {
+pub(crate) const fn gate_action(action: &Manage) -> Action {
     match action {
         Manage::Create { .. } | Manage::Edit { .. } => Action::Edit,
         Manage::Patch { .. } => Action::Patch,
@@ -32,7 +32,7 @@ pub(super) const fn gate_action(action: &Manage) -> Action {
 }
 
 /// Checks the fields of an action by themselves, before anything is read.
-pub(super) fn check_fields(violations: &mut FieldViolations, action: &Manage) {
+pub(crate) fn check_fields(violations: &mut FieldViolations, action: &Manage) {
     match action {
         Manage::Create { content, .. } if content.trim().is_empty() => {
             violations.add("create.content", "must be a whole SKILL.md: front matter and text");
@@ -70,7 +70,7 @@ fn patch_path(path: &str) -> Result<SkillPath, crate::path::PathError> {
 }
 
 /// Draws up the files after `action`.
-pub(super) fn draw(record: &SkillRecord, before: &Files, action: &Manage) -> Result<Draft, Error> {
+pub(crate) fn draw(record: &SkillRecord, before: &Files, action: &Manage) -> Result<Draft, Error> {
     let mut draft = Draft {
         files: before.clone(),
         approximate: false,

@@ -1,10 +1,11 @@
 //! Whether a request is well-formed and says enough, before anything is read. Pure.
 
-use steward_base::{FieldViolations, Integrity, Origin};
+use steward_base::{FieldViolations, Origin};
 
 use super::{ManageRequest, draft};
 use crate::actor::Actor;
 use crate::error::Error;
+use crate::gate::{self, Cited, Footing};
 use crate::record::Evidence;
 use crate::screen;
 
@@ -36,27 +37,23 @@ pub(crate) fn check_request_id(violations: &mut FieldViolations, id: &str) {
     }
 }
 
-/// A review cites spans of the session that it looks at, and they are not outsiders' words alone (`L-6`). One that is
-/// bound to no session looks at none and has nothing to cite.
-pub(super) fn check_evidence(actor: &Actor, evidence: Option<&Evidence>) -> Result<(), Error> {
-    let is_trusted = |evidence: &Evidence| evidence.integrity.is_some_and(|level| level >= Integrity::Workspace);
-    match (actor.origin, evidence) {
-        (Origin::Review, None) => Err(Error::EvidenceRequired),
-        (Origin::Review, Some(evidence)) => {
-            let own_session = actor
-                .session
-                .as_ref()
-                .map(|session| format!("teams/{}/sessions/{session}", actor.team));
-            if evidence.spans.is_empty() || own_session.as_ref() != Some(&evidence.session) {
-                return Err(Error::EvidenceRequired);
-            }
-            if is_trusted(evidence) {
-                Ok(())
-            } else {
-                Err(Error::EvidenceUntrusted)
-            }
-        }
-        (Origin::Curation, Some(evidence)) if !is_trusted(evidence) => Err(Error::EvidenceUntrusted),
-        _ => Ok(()),
+/// On what the write stands (`L-6`). A review cites spans of the session that it looks at; one that is bound to no session
+/// looks at none and has nothing to cite.
+pub(super) fn footing(actor: &Actor, evidence: Option<&Evidence>) -> Result<Footing, Error> {
+    let own_session = actor
+        .session
+        .as_ref()
+        .map(|session| format!("teams/{}/sessions/{session}", actor.team));
+    let is_own = |evidence: &&Evidence| {
+        let cites = !evidence.spans.is_empty() && own_session.as_ref() == Some(&evidence.session);
+        // Others than reviews may look at several sessions.
+        cites || actor.origin != Origin::Review
+    };
+    let cited = evidence
+        .filter(is_own)
+        .map_or(Cited::Nothing, |evidence| Cited::Spans(evidence.integrity));
+    match gate::footing(actor.origin, cited) {
+        Footing::Uncited => Err(Error::EvidenceRequired),
+        footing => Ok(footing),
     }
 }

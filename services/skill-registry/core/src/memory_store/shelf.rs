@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use steward_base::names::{TeamId, UserId};
+use steward_base::{JobRef, Timestamp};
 
 use super::{InMemorySkillStore, Inner};
 use crate::bundle::{Bundle, BundleKey};
 use crate::error::StoreFault;
-use crate::proposals::{self, Proposal, ProposalState};
+use crate::proposals::{self, Proposal, ProposalState, Seen};
 use crate::store::{BundleStore, CommitError, ProposalStore};
 
 impl Inner {
@@ -65,8 +66,8 @@ impl ProposalStore for InMemorySkillStore {
     async fn proposals(
         &self,
         team: &TeamId,
-        author: Option<&UserId>,
-        state: ProposalState,
+        seen: &Seen,
+        (state, at): (ProposalState, Timestamp),
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Proposal>, StoreFault> {
@@ -74,8 +75,7 @@ impl ProposalStore for InMemorySkillStore {
         let mut found = inner
             .proposals
             .values()
-            .filter(|proposal| proposal.team == *team && proposal.state == state)
-            .filter(|proposal| author.is_none_or(|author| proposal.author == *author))
+            .filter(|proposal| proposal.team == *team && proposal.state_at(at) == state && seen.has(proposal))
             .filter(|proposal| after.is_none_or(|after| proposals::place(proposal).as_str() > after))
             .cloned()
             .collect::<Vec<_>>();
@@ -84,13 +84,53 @@ impl ProposalStore for InMemorySkillStore {
         Ok(found)
     }
 
-    async fn add_proposal(&self, proposal: Proposal) -> Result<Option<Proposal>, StoreFault> {
-        let mut inner = self.lock();
-        let pending = inner.proposals.values().find(|other| {
-            other.team == proposal.team && other.uid == proposal.uid && other.state == ProposalState::Pending
+    async fn waiting(
+        &self,
+        team: &TeamId,
+        seen: &Seen,
+        at: Timestamp,
+    ) -> Result<(usize, Option<Timestamp>), StoreFault> {
+        let inner = self.lock();
+        let waiting = inner.proposals.values().filter(|proposal| {
+            proposal.team == *team && proposal.state_at(at) == ProposalState::Pending && seen.has(proposal)
         });
-        if let Some(pending) = pending {
-            return Ok(Some(pending.clone()));
+        let made = waiting.map(|proposal| proposal.created).collect::<Vec<_>>();
+        Ok((made.len(), made.into_iter().min()))
+    }
+
+    async fn rejected(
+        &self,
+        team: &TeamId,
+        fingerprint: &str,
+        since: Timestamp,
+    ) -> Result<Option<Proposal>, StoreFault> {
+        let inner = self.lock();
+        let decided = |proposal: &Proposal| proposal.decision.as_ref().map(|decision| decision.at);
+        let rejected = inner.proposals.values().filter(|proposal| {
+            let print = proposal.staged.as_ref().map(|staged| staged.fingerprint.as_str());
+            proposal.team == *team
+                && proposal.state == ProposalState::Rejected
+                && print == Some(fingerprint)
+                && decided(proposal) > Some(since)
+        });
+        Ok(rejected.max_by_key(|proposal| decided(proposal)).cloned())
+    }
+
+    async fn add_proposal(&self, proposal: Proposal, fence: Option<JobRef>) -> Result<Option<Proposal>, CommitError> {
+        let mut inner = self.lock();
+        if let Some(job) = fence {
+            inner.check_fence(&proposal.team, &job)?;
+            inner.fences.insert((proposal.team.clone(), job.id), job.fence);
+        }
+        let (slot, at) = (proposal.slot(), proposal.created);
+        let present = inner
+            .proposals
+            .values_mut()
+            .find(|other| other.team == proposal.team && other.slot() == slot && other.state == ProposalState::Pending);
+        match present {
+            Some(pending) if pending.state_at(at) == ProposalState::Pending => return Ok(Some(pending.clone())),
+            Some(expired) => expired.state = ProposalState::Expired,
+            None => {}
         }
         inner
             .proposals

@@ -60,10 +60,14 @@ async fn a_skill_is_private_until_a_maintainer_takes_it_for_the_team() {
         seen.diff
     );
     assert_eq!(
-        rig.skills.approve_proposal(&ann, &name, "").await.unwrap_err().reason(),
+        rig.skills
+            .approve_proposal(&ann, &name, "", None)
+            .await
+            .unwrap_err()
+            .reason(),
         "ROLE_REQUIRED"
     );
-    let approved = rig.skills.approve_proposal(&max, &name, "good").await.unwrap();
+    let approved = rig.skills.approve_proposal(&max, &name, "good", None).await.unwrap();
     assert_eq!(approved.state, ProposalState::Approved);
     assert!(rig.text(&bob, "mine").await.contains("\nSteps.\n"));
     let taken = rig.skills.resolve_active(&bob, "mine").await.unwrap();
@@ -72,7 +76,11 @@ async fn a_skill_is_private_until_a_maintainer_takes_it_for_the_team() {
         ("team/ops/mine", Provenance::UserMade, made.author.as_ref())
     );
     assert_eq!(
-        rig.skills.approve_proposal(&max, &name, "").await.unwrap_err().reason(),
+        rig.skills
+            .approve_proposal(&max, &name, "", None)
+            .await
+            .unwrap_err()
+            .reason(),
         "PROPOSAL_DECIDED"
     );
     let (pending, _) = rig
@@ -97,7 +105,7 @@ async fn where_the_team_moved_on_both_changes_stand_or_nothing_does() {
     rig.patched(&ann, "user/shared", "# shared", "# Shared well").await;
     let name = proposed(&rig, &ann, "user/shared", "p1").await;
     rig.patched(&max, "team/shared", "Steps.", "Team steps.").await;
-    rig.skills.approve_proposal(&max, &name, "").await.unwrap();
+    rig.skills.approve_proposal(&max, &name, "", None).await.unwrap();
     let text = rig.text(&max, "team/shared").await;
     assert!(text.contains("# Shared well") && text.contains("Team steps."), "{text}");
     // Both at the same line.
@@ -109,7 +117,11 @@ async fn where_the_team_moved_on_both_changes_stand_or_nothing_does() {
     assert_eq!(seen.conflicts, [SkillPath::skill_md()]);
     let before = rig.text(&max, "team/shared").await;
     assert_eq!(
-        rig.skills.approve_proposal(&max, &name, "").await.unwrap_err().reason(),
+        rig.skills
+            .approve_proposal(&max, &name, "", None)
+            .await
+            .unwrap_err()
+            .reason(),
         "MERGE_CONFLICT"
     );
     assert_eq!(rig.text(&max, "team/shared").await, before);

@@ -178,7 +178,7 @@ pub(super) fn revision_to_pb(team: &TeamId, revision: &Revision) -> pb::SkillRev
     }
 }
 
-const fn origin_to_pb(origin: Origin) -> common::Origin {
+pub(super) const fn origin_to_pb(origin: Origin) -> common::Origin {
     match origin {
         Origin::Foreground => common::Origin::Foreground,
         Origin::Review => common::Origin::Review,
@@ -191,7 +191,7 @@ const fn origin_to_pb(origin: Origin) -> common::Origin {
     }
 }
 
-fn evidence_to_pb(evidence: &Evidence) -> common::Evidence {
+pub(super) fn evidence_to_pb(evidence: &Evidence) -> common::Evidence {
     let basis = match evidence.basis.as_str() {
         "stated" => common::Basis::Stated,
         "checked" => common::Basis::Checked,

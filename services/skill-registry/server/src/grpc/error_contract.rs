@@ -94,7 +94,7 @@ fn errors_about_writes() -> Vec<Error> {
             category: "destructive".to_owned(),
         },
         Error::EvidenceRequired,
-        Error::EvidenceUntrusted,
+        Error::RejectedBefore { reason: "r".to_owned() },
         Error::RecordDamaged {
             skill: skill(),
             problem: "p".to_owned(),
@@ -161,7 +161,7 @@ LIMIT_EXCEEDED Exhausted limit,actual,what,toolText
 CONTENT_BLOCKED InvalidInput category,path,toolText
 SCANNER_REFUSED InvalidInput skill,category,toolText
 EVIDENCE_REQUIRED Precondition toolText
-EVIDENCE_UNTRUSTED Precondition toolText
+REJECTED_BEFORE Precondition reason,toolText
 RECORD_DAMAGED DataLoss skill,toolText
 SNAPSHOT_NOT_FOUND NotFound snapshot,toolText
 MERGE_CONFLICT Precondition skill,paths,toolText

@@ -1,4 +1,4 @@
-//! `steward.skill.v1.ProposalService`: a person's skill on its way into the team's library.
+//! `steward.skill.v1.ProposalService`: what waits for a person's decision.
 
 use std::sync::Arc;
 
@@ -7,22 +7,25 @@ use steward_base::names::{parse_team, user_name};
 use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::proposal_service_server::ProposalService;
 use steward_skill_core::path::SkillPath;
-use steward_skill_core::proposals::{Proposal, ProposalState, ProposeRequest};
+use steward_skill_core::proposals::staged::CAUSE;
+use steward_skill_core::proposals::{Proposal, ProposalState, ProposeRequest, Staged};
 use steward_skill_core::{Actor, Error, Skills};
 use tonic::{Request, Response, Status};
 
-use super::convert::{time_to_pb, viewer};
+use super::convert::{evidence_to_pb, origin_to_pb, time_to_pb, viewer};
 use super::fail;
+use super::inbox::{self, Changes, Inboxes};
 
 /// The RPCs on proposals.
 #[derive(Debug, Clone)]
 pub(crate) struct ProposalHandlers {
     skills: Arc<Skills>,
+    changes: Changes,
 }
 
 impl ProposalHandlers {
-    pub(crate) const fn new(skills: Arc<Skills>) -> Self {
-        Self { skills }
+    pub(crate) const fn new(skills: Arc<Skills>, changes: Changes) -> Self {
+        Self { skills, changes }
     }
 }
 
@@ -41,6 +44,7 @@ impl ProposalService for ProposalHandlers {
             request_id: request.request_id,
         };
         let proposal = self.skills.propose_skill(&actor, &wanted).await.map_err(fail)?;
+        self.changes.tell(&actor.team);
         let proposal = Some(proposal_to_pb(proposal));
         Ok(Response::new(pb::ProposeSkillResponse { proposal }))
     }
@@ -70,6 +74,7 @@ impl ProposalService for ProposalHandlers {
             pb::SkillProposalState::Unspecified | pb::SkillProposalState::Pending => ProposalState::Pending,
             pb::SkillProposalState::Approved => ProposalState::Approved,
             pb::SkillProposalState::Rejected => ProposalState::Rejected,
+            pb::SkillProposalState::Expired => ProposalState::Expired,
         };
         let (proposals, next_page_token) = self
             .skills
@@ -90,9 +95,10 @@ impl ProposalService for ProposalHandlers {
         let request = request.into_inner();
         let approved = self
             .skills
-            .approve_proposal(&actor, &request.name, &request.reason)
+            .approve_proposal(&actor, &request.name, &request.reason, request.content.as_deref())
             .await;
         let proposal = Some(proposal_to_pb(approved.map_err(fail)?));
+        self.changes.tell(&actor.team);
         Ok(Response::new(pb::ApproveProposalResponse { proposal }))
     }
 
@@ -107,7 +113,32 @@ impl ProposalService for ProposalHandlers {
             .reject_proposal(&actor, &request.name, &request.reason)
             .await;
         let proposal = Some(proposal_to_pb(rejected.map_err(fail)?));
+        self.changes.tell(&actor.team);
         Ok(Response::new(pb::RejectProposalResponse { proposal }))
+    }
+
+    async fn get_inbox(&self, request: Request<pb::GetInboxRequest>) -> Result<Response<pb::GetInboxResponse>, Status> {
+        let actor = Actor::new(steward_grpc::caller(&request)?).map_err(fail)?;
+        check_team(&actor, &request.get_ref().parent).map_err(fail)?;
+        let inbox = self.skills.inbox(&actor).await.map_err(fail)?;
+        Ok(Response::new(pb::GetInboxResponse {
+            inbox: Some(inbox::to_pb(inbox)),
+        }))
+    }
+
+    type WatchInboxStream = Inboxes;
+
+    async fn watch_inbox(&self, request: Request<pb::WatchInboxRequest>) -> Result<Response<Inboxes>, Status> {
+        let actor = Actor::new(steward_grpc::caller(&request)?).map_err(fail)?;
+        check_team(&actor, &request.get_ref().parent).map_err(fail)?;
+        let changes = self.changes.follow();
+        let first = self.skills.inbox(&actor).await.map_err(fail)?;
+        Ok(Response::new(inbox::watch(
+            Arc::clone(&self.skills),
+            actor,
+            changes,
+            first,
+        )))
     }
 }
 
@@ -125,6 +156,7 @@ fn proposal_to_pb(proposal: Proposal) -> pb::SkillProposal {
         ProposalState::Pending => pb::SkillProposalState::Pending,
         ProposalState::Approved => pb::SkillProposalState::Approved,
         ProposalState::Rejected => pb::SkillProposalState::Rejected,
+        ProposalState::Expired => pb::SkillProposalState::Expired,
     };
     let decision = proposal.decision.as_ref();
     let decided_by = decision.and_then(|decision| decision.by.as_ref());
@@ -132,15 +164,38 @@ fn proposal_to_pb(proposal: Proposal) -> pb::SkillProposal {
         name: proposal.resource_name(),
         target: proposal.target(),
         category: proposal.category.to_string(),
-        author: user_name(&proposal.team, &proposal.author),
+        author: proposal
+            .author
+            .as_ref()
+            .map_or_else(String::new, |author| user_name(&proposal.team, author)),
         state: state.into(),
         decided_by: decided_by.map_or_else(String::new, |user| user_name(&proposal.team, user)),
         decision_reason: decision.map_or_else(String::new, |decision| decision.reason.clone()),
         decide_time: decision.and_then(|decision| time_to_pb(decision.at)),
         create_time: time_to_pb(proposal.created),
+        expire_time: proposal.expires.and_then(time_to_pb),
+        write: proposal.staged.as_ref().map(|staged| write_to_pb(&proposal, staged)),
         base_revision: proposal.base.map(|base| base.revision).unwrap_or_default(),
         skill: proposal.skill,
         revision: proposal.revision,
         reason: proposal.reason,
+    }
+}
+
+fn write_to_pb(proposal: &Proposal, staged: &Staged) -> pb::ProposedWrite {
+    let (action, by) = (&staged.action, &staged.by);
+    let edited = staged.edited.as_ref().and_then(|edited| edited.text());
+    pb::ProposedWrite {
+        action: action.verb().to_owned(),
+        path: action.path().unwrap_or_default().to_owned(),
+        content: action.text().unwrap_or_default().to_owned(),
+        edited_content: edited.map(str::to_owned),
+        cause: CAUSE.to_owned(),
+        origin: origin_to_pb(by.origin).into(),
+        session: by.session.as_ref().map_or_else(String::new, |session| {
+            format!("teams/{}/sessions/{session}", proposal.team)
+        }),
+        job: by.job.as_ref().map_or_else(String::new, |job| job.id.clone()),
+        evidence: by.evidence.first().map(evidence_to_pb),
     }
 }

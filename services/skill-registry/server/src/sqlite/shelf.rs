@@ -1,31 +1,30 @@
-//! Bundles and proposals. Their content is JSON; what is searched by has columns of its own.
+//! Bundles. Their content is JSON; what is searched by has columns of its own.
 
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 use steward_base::names::{TeamId, UserId};
 use steward_skill_core::bundle::{Bundle, BundleKey};
 use steward_skill_core::error::StoreFault;
-use steward_skill_core::proposals::{self, Proposal, ProposalState};
-use steward_skill_core::store::{BundleStore, CommitError, ProposalStore};
+use steward_skill_core::store::{BundleStore, CommitError};
 use steward_store::StoreError;
 
 use super::write::Failure;
 use super::{SqliteSkillStore, fault, rows};
 
-fn encoded<T: serde::Serialize>(what: &'static str, value: &T) -> Result<String, StoreFault> {
+pub(super) fn encoded<T: serde::Serialize>(what: &'static str, value: &T) -> Result<String, StoreFault> {
     serde_json::to_string(value).map_err(|error| StoreFault::Internal {
         operation: what,
         source: Box::new(error),
     })
 }
 
-fn decoded<T: serde::de::DeserializeOwned>(what: &str, content: &str) -> Result<T, StoreFault> {
+pub(super) fn decoded<T: serde::de::DeserializeOwned>(what: &str, content: &str) -> Result<T, StoreFault> {
     serde_json::from_str(content).map_err(|error| StoreFault::Damaged {
         what: format!("{what}: {error}"),
     })
 }
 
-fn owner(user: Option<&UserId>) -> String {
+pub(super) fn owner(user: Option<&UserId>) -> String {
     user.map_or_else(String::new, |user| user.as_str().to_owned())
 }
 
@@ -125,110 +124,4 @@ async fn expect_present(connection: &mut SqliteConnection, key: &BundleKey) -> R
             .fetch_optional(connection)
             .await?;
     found.map(drop).ok_or_else(|| CommitError::VersionMismatch.into())
-}
-
-/// Keeps a decision if the proposal is pending; whether it was.
-pub(super) async fn decide(connection: &mut SqliteConnection, proposal: &Proposal) -> Result<bool, Failure> {
-    let content = encoded("encode a proposal", proposal).map_err(CommitError::Store)?;
-    let changed =
-        sqlx::query("UPDATE proposals SET state = ?, content = ? WHERE team = ? AND id = ? AND state = 'pending'")
-            .bind(proposal.state.as_str())
-            .bind(content)
-            .bind(proposal.team.as_str())
-            .bind(&proposal.id)
-            .execute(connection)
-            .await?;
-    Ok(changed.rows_affected() == 1)
-}
-
-async fn add(connection: &mut SqliteConnection, proposal: &Proposal) -> Result<Option<String>, Failure> {
-    let pending: Option<String> =
-        sqlx::query_scalar("SELECT content FROM proposals WHERE team = ? AND skill = ? AND state = 'pending'")
-            .bind(proposal.team.as_str())
-            .bind(&proposal.uid)
-            .fetch_optional(&mut *connection)
-            .await?;
-    if pending.is_some() {
-        return Ok(pending);
-    }
-    let content = encoded("encode a proposal", proposal).map_err(CommitError::Store)?;
-    sqlx::query("INSERT INTO proposals (team, id, skill, author, state, place, content) VALUES (?, ?, ?, ?, ?, ?, ?)")
-        .bind(proposal.team.as_str())
-        .bind(&proposal.id)
-        .bind(&proposal.uid)
-        .bind(proposal.author.as_str())
-        .bind(proposal.state.as_str())
-        .bind(proposals::place(proposal))
-        .bind(content)
-        .execute(connection)
-        .await?;
-    Ok(None)
-}
-
-/// What a failed write of a proposal is to the rules.
-fn refused(failure: Failure) -> StoreFault {
-    match failure.into_commit_error() {
-        CommitError::Store(fault) => fault,
-        other => StoreFault::Internal {
-            operation: "write a proposal",
-            source: Box::new(other),
-        },
-    }
-}
-
-#[async_trait]
-impl ProposalStore for SqliteSkillStore {
-    async fn proposal(&self, team: &TeamId, id: &str) -> Result<Option<Proposal>, StoreFault> {
-        let internal = |error| fault("find a proposal", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        let found: Option<String> = sqlx::query_scalar("SELECT content FROM proposals WHERE team = ? AND id = ?")
-            .bind(team.as_str())
-            .bind(id)
-            .fetch_optional(&mut *reader)
-            .await
-            .map_err(|error| internal(error.into()))?;
-        found.map(|content| decoded("a proposal", &content)).transpose()
-    }
-
-    async fn proposals(
-        &self,
-        team: &TeamId,
-        author: Option<&UserId>,
-        state: ProposalState,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<Proposal>, StoreFault> {
-        let internal = |error| fault("list proposals", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        let found: Vec<String> = sqlx::query_scalar(
-            "SELECT content FROM proposals WHERE team = ?1 AND state = ?2 AND place > ?3 AND (?4 = '' OR author = ?4) \
-             ORDER BY place LIMIT ?5",
-        )
-        .bind(team.as_str())
-        .bind(state.as_str())
-        .bind(after.unwrap_or_default())
-        .bind(owner(author))
-        .bind(i64::from(limit))
-        .fetch_all(&mut *reader)
-        .await
-        .map_err(|error| internal(error.into()))?;
-        found.iter().map(|content| decoded("a proposal", content)).collect()
-    }
-
-    async fn add_proposal(&self, proposal: Proposal) -> Result<Option<Proposal>, StoreFault> {
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(async move { add(connection, &proposal).await }))
-            .await;
-        let pending: Option<String> = written.map_err(refused)?;
-        pending.map(|content| decoded("a proposal", &content)).transpose()
-    }
-
-    async fn decide(&self, proposal: Proposal) -> Result<bool, StoreFault> {
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(async move { decide(connection, &proposal).await }))
-            .await;
-        written.map_err(refused)
-    }
 }

@@ -13,7 +13,7 @@ use steward_skill_core::store::{Change, CommitError, Purge, RequestKey, View};
 use steward_store::StoreError;
 
 use super::rows::{self, signed};
-use super::{fault, read, shelf};
+use super::{fault, proposals, read};
 
 /// How long first answers are kept: longer than any turn waits, any job is retried or any client repeats.
 const ANSWERS_KEPT: Duration = Duration::from_hours(30 * 24);
@@ -99,7 +99,7 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
         insert_answer(connection, &record, key, answer).await?;
     }
     match &decides {
-        Some(proposal) if !shelf::decide(connection, proposal).await? => Err(CommitError::VersionMismatch.into()),
+        Some(proposal) if !proposals::decide(connection, proposal).await? => Err(CommitError::VersionMismatch.into()),
         _ => Ok(()),
     }
 }
@@ -452,6 +452,11 @@ pub(super) async fn purge(connection: &mut SqliteConnection, purge: Purge) -> Re
         .bind(record.team.as_str())
         .bind(&record.uid)
         .fetch_one(&mut *connection)
+        .await?;
+    sqlx::query("DELETE FROM proposals WHERE team = ? AND skill = ? AND fingerprint <> ''")
+        .bind(record.team.as_str())
+        .bind(&record.uid)
+        .execute(&mut *connection)
         .await?;
     // Revisions, their files, readings and answers go with the row.
     sqlx::query("DELETE FROM skills WHERE team = ? AND uid = ?")

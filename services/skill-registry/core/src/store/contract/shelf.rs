@@ -4,10 +4,13 @@ use std::future::Future;
 
 use super::{SkillStore, UID_A, UID_B, at, new_skill, put, team};
 use crate::bundle::{Bundle, BundleKey};
+use crate::manage_skill::Manage;
 use crate::name::{Category, Scope};
-use crate::proposals::{self, Base, Decision, Proposal, ProposalState};
-use crate::store::{Change, CommitError};
+use crate::proposals::{self, Base, Decision, Proposal, ProposalState, Seen, Staged};
+use crate::record::Authorship;
+use crate::store::{Change, CommitError, Purge};
 use steward_base::names::{SkillId, UserId};
+use steward_base::{JobRef, Origin};
 
 /// Runs the suite; `open` gives an empty store each time.
 pub async fn check<S, F>(open: impl Fn() -> F)
@@ -19,6 +22,9 @@ where
     a_proposal_is_read_back_whole_and_decided_once(&open().await).await;
     a_decision_and_its_change_are_one(&open().await).await;
     proposals_are_listed_oldest_first(&open().await).await;
+    a_waiting_write_is_its_persons_alone_and_waits_once(&open().await).await;
+    an_expired_write_gives_way_and_a_rejected_one_is_remembered(&open().await).await;
+    a_purge_takes_the_writes_that_waited_with_it(&open().await).await;
 }
 
 fn user(id: &str) -> UserId {
@@ -84,11 +90,14 @@ fn proposal(id: &str, uid: &str, author: &str, seconds: i64) -> Proposal {
             uid: UID_B.to_owned(),
             revision: "b".repeat(64),
         }),
-        author: user(author),
+        author: Some(user(author)),
         reason: "it \"works\"".to_owned(),
         state: ProposalState::Pending,
         decision: None,
         created: at(seconds),
+        scope: Scope::Team,
+        expires: Some(at(100)),
+        staged: None,
     }
 }
 
@@ -107,7 +116,7 @@ fn decided(proposal: &Proposal, state: ProposalState) -> Proposal {
 async fn a_proposal_is_read_back_whole_and_decided_once(store: &impl SkillStore) {
     put(store, new_skill(UID_A, Scope::Team, "", "one")).await;
     let first = proposal("p1", UID_A, "ann", 1);
-    assert_eq!(store.add_proposal(first.clone()).await.expect("an answer"), None);
+    assert_eq!(store.add_proposal(first.clone(), None).await.expect("an answer"), None);
     assert_eq!(
         store.proposal(&team("red"), "p1").await.expect("an answer"),
         Some(first.clone())
@@ -115,7 +124,7 @@ async fn a_proposal_is_read_back_whole_and_decided_once(store: &impl SkillStore)
     assert_eq!(store.proposal(&team("blue"), "p1").await.expect("an answer"), None);
     let second = proposal("p2", UID_A, "ann", 2);
     assert_eq!(
-        store.add_proposal(second.clone()).await.expect("an answer"),
+        store.add_proposal(second.clone(), None).await.expect("an answer"),
         Some(first.clone()),
         "one is pending"
     );
@@ -132,7 +141,7 @@ async fn a_proposal_is_read_back_whole_and_decided_once(store: &impl SkillStore)
         Some(rejected)
     );
     assert_eq!(
-        store.add_proposal(second).await.expect("an answer"),
+        store.add_proposal(second, None).await.expect("an answer"),
         None,
         "the first one is decided"
     );
@@ -141,7 +150,7 @@ async fn a_proposal_is_read_back_whole_and_decided_once(store: &impl SkillStore)
 async fn a_decision_and_its_change_are_one(store: &impl SkillStore) {
     put(store, new_skill(UID_A, Scope::Team, "", "one")).await;
     let first = proposal("p1", UID_A, "ann", 1);
-    store.add_proposal(first.clone()).await.expect("an answer");
+    store.add_proposal(first.clone(), None).await.expect("an answer");
     let approving = |uid: &str, name: &str| Change {
         decides: Some(decided(&first, ProposalState::Approved)),
         ..new_skill(uid, Scope::Team, "", name)
@@ -174,23 +183,155 @@ async fn proposals_are_listed_oldest_first(store: &impl SkillStore) {
     }
     let (old, new) = (proposal("p2", UID_A, "ann", 1), proposal("p1", UID_B, "bob", 5));
     for one in [&new, &old] {
-        store.add_proposal(one.clone()).await.expect("an answer");
+        store.add_proposal(one.clone(), None).await.expect("an answer");
     }
     let red = team("red");
-    let list = async |author: Option<&UserId>, after: Option<&str>, limit| {
+    let list = async |seen: &Seen, after: Option<&str>, limit| {
         let found = store
-            .proposals(&red, author, ProposalState::Pending, after, limit)
+            .proposals(&red, seen, (ProposalState::Pending, at(9)), after, limit)
             .await
             .expect("a list");
         found.into_iter().map(|proposal| proposal.id).collect::<Vec<_>>()
     };
-    assert_eq!(list(None, None, 10).await, ["p2", "p1"]);
-    assert_eq!(list(None, None, 1).await, ["p2"]);
-    assert_eq!(list(None, Some(&proposals::place(&old)), 10).await, ["p1"]);
-    assert_eq!(list(Some(&user("bob")), None, 10).await, ["p1"]);
+    let all = seen("max", true);
+    assert_eq!(list(&all, None, 10).await, ["p2", "p1"]);
+    assert_eq!(list(&all, None, 1).await, ["p2"]);
+    assert_eq!(list(&all, Some(&proposals::place(&old)), 10).await, ["p1"]);
+    assert_eq!(list(&seen("bob", false), None, 10).await, ["p1"]);
     let none = store
-        .proposals(&red, None, ProposalState::Approved, None, 10)
+        .proposals(&red, &all, (ProposalState::Approved, at(9)), None, 10)
         .await
         .expect("a list");
     assert_eq!(none, []);
+}
+
+fn seen(who: &str, team: bool) -> Seen {
+    Seen {
+        user: Some(user(who)),
+        team,
+    }
+}
+
+/// A write of a review for Ann's own skills.
+fn staged(id: &str, fingerprint: &str, seconds: i64) -> Proposal {
+    let by = Authorship {
+        user: Some(user("ann")),
+        origin: Origin::Review,
+        session: Some("s1".to_owned()),
+        turn: None,
+        job: None,
+        reason: "why".to_owned(),
+        evidence: Vec::new(),
+    };
+    let staged = Staged {
+        action: Manage::RemoveFile {
+            path: "references/ü.md".to_owned(),
+        },
+        by,
+        fingerprint: fingerprint.to_owned(),
+        request_hash: "h".to_owned(),
+        answer: "{}".to_owned(),
+        edited: Some(Manage::Delete { absorbed_into: None }),
+    };
+    Proposal {
+        scope: Scope::User(user("ann")),
+        staged: Some(Box::new(staged)),
+        ..proposal(id, UID_A, "ann", seconds)
+    }
+}
+
+async fn a_waiting_write_is_its_persons_alone_and_waits_once(store: &impl SkillStore) {
+    put(store, new_skill(UID_A, Scope::User(user("ann")), "", "one")).await;
+    let red = team("red");
+    let job = |fence| {
+        Some(JobRef {
+            id: "j".to_owned(),
+            fence,
+        })
+    };
+    let first = staged("w1", "same", 1);
+    assert_eq!(
+        store.add_proposal(first.clone(), job(2)).await.expect("an answer"),
+        None
+    );
+    let again = store.add_proposal(staged("w2", "same", 2), job(2)).await;
+    assert_eq!(again.expect("an answer"), Some(first.clone()), "it waits already");
+    let stale = store.add_proposal(staged("w3", "other", 3), job(1)).await;
+    assert!(
+        matches!(stale, Err(CommitError::StaleFence { current: 2 })),
+        "{stale:?}"
+    );
+    // Another write to the same skill, and the skill itself, are other matters.
+    assert_eq!(
+        store
+            .add_proposal(staged("w4", "other", 4), None)
+            .await
+            .expect("an answer"),
+        None
+    );
+    let promoted = proposal("p1", UID_A, "ann", 5);
+    assert_eq!(store.add_proposal(promoted, None).await.expect("an answer"), None);
+    let count = async |seen: Seen, seconds| store.waiting(&red, &seen, at(seconds)).await.expect("a count");
+    assert_eq!(count(seen("ann", false), 9).await, (3, Some(at(1))));
+    assert_eq!(
+        count(seen("max", true), 9).await,
+        (1, Some(at(5))),
+        "not what is Ann's alone"
+    );
+    assert_eq!(count(seen("bob", false), 9).await, (0, None));
+    assert_eq!(count(seen("ann", false), 100).await, (0, None), "they have expired");
+}
+
+async fn an_expired_write_gives_way_and_a_rejected_one_is_remembered(store: &impl SkillStore) {
+    put(store, new_skill(UID_A, Scope::User(user("ann")), "", "one")).await;
+    let red = team("red");
+    for (id, seconds) in [("w1", 1), ("w2", 100)] {
+        let new = Proposal {
+            expires: Some(at(seconds + 50)),
+            ..staged(id, "same", seconds)
+        };
+        assert_eq!(store.add_proposal(new, None).await.expect("an answer"), None, "{id}");
+    }
+    let ids = async |state, seconds| {
+        let found = store
+            .proposals(&red, &seen("ann", false), (state, at(seconds)), None, 9)
+            .await
+            .expect("a list");
+        found.into_iter().map(|proposal| proposal.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(ProposalState::Pending, 101).await, ["w2"]);
+    assert_eq!(ids(ProposalState::Expired, 101).await, ["w1"]);
+    assert_eq!(ids(ProposalState::Expired, 150).await, ["w1", "w2"]);
+    let second = store.proposal(&red, "w2").await.expect("an answer").expect("it");
+    let rejected = decided(&second, ProposalState::Rejected);
+    assert!(store.decide(rejected.clone()).await.expect("an answer"));
+    let since = async |print: &str, seconds| store.rejected(&red, print, at(seconds)).await.expect("an answer");
+    assert_eq!(since("same", 8).await, Some(rejected));
+    assert_eq!(since("same", 9).await, None, "long ago");
+    assert_eq!(since("other", 8).await, None);
+    assert_eq!(
+        store.rejected(&team("blue"), "same", at(8)).await.expect("an answer"),
+        None
+    );
+}
+
+/// A purged skill leaves no text of its own behind, in no proposal either.
+async fn a_purge_takes_the_writes_that_waited_with_it(store: &impl SkillStore) {
+    let made = put(store, new_skill(UID_A, Scope::User(user("ann")), "", "one")).await;
+    store
+        .add_proposal(staged("w1", "one", 1), None)
+        .await
+        .expect("an answer");
+    store
+        .add_proposal(proposal("p1", UID_A, "ann", 2), None)
+        .await
+        .expect("an answer");
+    let purge = Purge {
+        record: made,
+        by: "ann".to_owned(),
+        at: at(3),
+    };
+    store.purge(purge).await.expect("a purge");
+    assert_eq!(store.proposal(&team("red"), "w1").await.expect("an answer"), None);
+    assert!(store.proposal(&team("red"), "p1").await.expect("an answer").is_some());
 }

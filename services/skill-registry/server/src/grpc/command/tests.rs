@@ -171,9 +171,10 @@ async fn a_maintainer_decides_what_becomes_the_teams() {
     let approve = || pb::ApproveProposalRequest {
         name: proposal.name.clone(),
         reason: "good".to_owned(),
+        content: None,
     };
     let denied = author.approve_proposal(approve()).await.unwrap_err();
-    assert_eq!((denied.kind, reason(&denied)), (ErrorKind::Forbidden, "METHOD_DENIED"));
+    assert_eq!((denied.kind, reason(&denied)), (ErrorKind::Forbidden, "ROLE_REQUIRED"));
     let approved = maintainer.approve_proposal(approve()).await.unwrap().proposal.unwrap();
     assert_eq!(
         (approved.state(), approved.decided_by.as_str()),
