@@ -25,7 +25,7 @@ pub use verify::TokenVerifier;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use steward_base::{Caller, Clock};
+use steward_base::{Caller, Clock, Timestamp};
 
 use policy::{Builtin, Policy};
 
@@ -39,6 +39,14 @@ pub struct Auth {
     open_health: bool,
     open_reflection: bool,
     audit: Option<Arc<dyn AuditSink>>,
+}
+
+/// Whoever a good credential proves to call.
+#[derive(Debug, Clone)]
+pub(crate) struct Identified {
+    pub(crate) caller: Arc<Caller>,
+    /// When the credential ends.
+    pub(crate) expires: Timestamp,
 }
 
 impl Auth {
@@ -94,23 +102,27 @@ impl Auth {
 
     /// The caller behind the bearer token, verified and not revoked.
     pub fn caller(&self, token: &str) -> Result<Arc<Caller>, AccessError> {
-        let caller = self.verifier.verify(token)?;
+        self.holder(token).map(|identified| identified.caller)
+    }
+
+    fn holder(&self, token: &str) -> Result<Identified, AccessError> {
+        let (caller, expires) = self.verifier.verify_until(token)?;
         if self.revocations.covers(&caller) {
             return Err(AccessError::CredentialInvalid { problem: "revoked" });
         }
-        Ok(caller)
+        Ok(Identified { caller, expires })
     }
 
     /// Who presents these values of the `authorization` header; `None` without any. More than one is refused: whoever
     /// stands in front of the server may have looked at the other one.
-    pub fn identify<'a>(
+    pub(crate) fn identify<'a>(
         &self,
         authorization: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<Option<Arc<Caller>>, AccessError> {
+    ) -> Result<Option<Identified>, AccessError> {
         let mut values = authorization.into_iter();
         match (values.next(), values.next()) {
             (None, _) => Ok(None),
-            (Some(value), None) => self.caller(bearer(value)?).map(Some),
+            (Some(value), None) => self.holder(bearer(value)?).map(Some),
             (Some(_), Some(_)) => Err(AccessError::CredentialInvalid {
                 problem: "given more than once",
             }),
@@ -119,30 +131,31 @@ impl Auth {
 
     /// Decides on a call to `path` by whoever was identified. A public method needs nobody; a good credential is passed
     /// on there, too.
-    pub fn decide(
+    pub(crate) fn decide(
         &self,
         path: &str,
-        identified: Result<Option<Arc<Caller>>, AccessError>,
-    ) -> Result<Option<Arc<Caller>>, AccessError> {
+        identified: Result<Option<Identified>, AccessError>,
+    ) -> Result<Option<Identified>, AccessError> {
         let policy = self.policy(path);
         if policy.is_some_and(|policy| policy.public) {
             return Ok(identified.unwrap_or_default());
         }
-        let caller = identified?.ok_or(AccessError::CredentialMissing)?;
+        let identified = identified?.ok_or(AccessError::CredentialMissing)?;
         let denied = || AccessError::MethodDenied {
             method: path.to_owned(),
         };
         let policy = policy.ok_or_else(denied)?;
-        if policy.permits(&caller) {
-            Ok(Some(caller))
+        if policy.permits(&identified.caller) {
+            Ok(Some(identified))
         } else {
             Err(denied())
         }
     }
 
-    /// [`Auth::identify`] and [`Auth::decide`] in one, for a single header.
+    /// Who calls `path` with this value of the `authorization` header, if they may: what the edge asks of every call.
     pub fn admit(&self, path: &str, authorization: Option<&[u8]>) -> Result<Option<Arc<Caller>>, AccessError> {
-        self.decide(path, self.identify(authorization))
+        let admitted = self.decide(path, self.identify(authorization))?;
+        Ok(admitted.map(|identified| identified.caller))
     }
 
     fn policy(&self, path: &str) -> Option<Policy> {

@@ -47,7 +47,7 @@ use self::call::{Call, service_behind};
 use self::error::EdgeError;
 use self::metrics::{CallMetrics, method_name};
 use crate::audit::Peer;
-use crate::auth::{AccessError, Auth, policy};
+use crate::auth::{AccessError, Auth, Identified, policy};
 use crate::handler::{Credential, Presented};
 use crate::status::status;
 
@@ -57,7 +57,7 @@ pub use self::metrics::word as code_name;
 pub type LocalService = BoxCloneSyncService<WireRequest, WireResponse, Infallible>;
 
 /// Who calls, as far as a credential says.
-type Identified = Result<Option<Arc<Caller>>, AccessError>;
+type Known = Result<Option<Identified>, AccessError>;
 
 /// Which service of ours a gRPC service belongs to: `steward.memory.v1.MemoryService` to `memory-service`.
 #[derive(Debug, Clone)]
@@ -118,7 +118,8 @@ impl Edge {
             request.extensions_mut().insert(Presented(value));
         }
         // Also when the call is denied below: that is when one wants to know.
-        let caller = identified.as_ref().ok().and_then(Option::as_ref).map(Arc::clone);
+        let caller = identified.as_ref().ok().and_then(Option::as_ref);
+        let caller = caller.map(|identified| Arc::clone(&identified.caller));
         let mut call = self.begin(&request, caller.as_ref());
         let stopping = only_shows(&call.path).then(|| self.stopping.clone());
         if let Some(sink) = self.auth.audit() {
@@ -184,10 +185,10 @@ impl Edge {
         Call::new(path, name, service, asking, ambient, span, self.metrics.clone())
     }
 
-    async fn answer(self, call: &mut Call, mut request: WireRequest, identified: Identified) -> WireResponse {
+    async fn answer(self, call: &mut Call, mut request: WireRequest, identified: Known) -> WireResponse {
         match self.auth.decide(&call.path, identified) {
-            Ok(Some(caller)) => {
-                request.extensions_mut().insert(Credential::new(caller));
+            Ok(Some(Identified { caller, expires })) => {
+                request.extensions_mut().insert(Credential::new(caller, expires));
             }
             Ok(None) => {}
             Err(refused) => return status(&refused, &call.domain()).into_http(),

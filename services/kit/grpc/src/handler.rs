@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use prost::Message;
-use steward_base::Caller;
 use steward_base::hash::sha256_parts;
 use steward_base::names::TeamId;
+use steward_base::{Caller, Timestamp};
 use tonic::{Request, Status};
 
 use crate::auth::AccessError;
@@ -14,20 +14,30 @@ use crate::status::status;
 
 /// The verified caller as the edge hands it to handlers. Only this crate can make one.
 #[derive(Debug, Clone)]
-pub struct Credential(Arc<Caller>);
+pub struct Credential {
+    caller: Arc<Caller>,
+    expires: Timestamp,
+}
 
 impl Credential {
-    pub(crate) fn new(caller: Arc<Caller>) -> Self {
-        Self(caller)
+    pub(crate) fn new(caller: Arc<Caller>, expires: Timestamp) -> Self {
+        Self { caller, expires }
     }
 }
 
 /// Who calls. The error is UNAUTHENTICATED, for a public method that was called without a credential.
 pub fn caller<T>(request: &Request<T>) -> Result<&Caller, Status> {
-    match request.extensions().get::<Credential>() {
-        Some(Credential(caller)) => Ok(caller),
-        None => Err(status(&AccessError::CredentialMissing, "access.steward.dev")),
-    }
+    credential(request).map(|credential| &*credential.caller)
+}
+
+/// When the credential of the caller ends. The same error.
+pub fn expires<T>(request: &Request<T>) -> Result<Timestamp, Status> {
+    credential(request).map(|credential| credential.expires)
+}
+
+fn credential<T>(request: &Request<T>) -> Result<&Credential, Status> {
+    let credential = request.extensions().get::<Credential>();
+    credential.ok_or_else(|| status(&AccessError::CredentialMissing, "access.steward.dev"))
 }
 
 /// The credential as the caller presented it: for a handler that asks other services in the caller's own name. It does not

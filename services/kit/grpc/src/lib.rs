@@ -25,7 +25,7 @@ mod status;
 pub use audit::{AuditPlace, AuditRecord, AuditSink};
 pub use auth::{AccessError, Auth, AuthConfig, Claims, PublicKeys, Revocations, TokenKind, TokenSigner, TokenVerifier};
 pub use edge::{LocalService, code_name};
-pub use handler::{Credential, Presented, caller, presented, request_hash, team_of};
+pub use handler::{Credential, Presented, caller, expires, presented, request_hash, team_of};
 pub use server::{Background, Built, BuiltBuilder, Listener, Serving, serve};
 pub use status::{code, status};
 pub use steward_client::MAX_MESSAGE_BYTES;

@@ -7,12 +7,14 @@
 //! * [`secrets`] finds and redacts credentials by their shape, for logs and previews.
 //! * [`marks`] keeps a text from imitating our own marks, [`fence`] builds the block of recalled memory and takes it out of
 //!   answers again (`M-16`, `M-17`), [`invocation`] frames a slash command and finds the person's words in it (`M-18`).
+//! * [`correction`] finds what a person wants from now on, in their own words.
 //!
 //! All of it is pure and linear in the length of the text, and reads all of it: a limit on what is scanned would be a
 //! place to hide. Patterns alone do not stop a determined author; they are one wall among several, and the reason why
 //! they stay narrow enough to let ordinary developers' prose through.
 #![warn(missing_docs)]
 
+pub mod correction;
 pub mod fence;
 pub mod invocation;
 pub mod marks;

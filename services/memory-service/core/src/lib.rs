@@ -11,7 +11,6 @@
 pub mod access;
 pub mod answer;
 pub mod book;
-pub mod correction;
 pub mod diff;
 pub mod edit;
 pub mod entry;

@@ -12,6 +12,7 @@
 //! * `hits` and `misses` are the rule's tests; they are run against the rule by itself.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
@@ -154,8 +155,6 @@ pub(crate) struct RuleSet {
     pub(crate) anchors: AhoCorasick,
     /// The rules of each anchor.
     pub(crate) owners: Vec<Vec<usize>>,
-    /// Digest of the data.
-    pub(crate) id: String,
     pub(crate) negation: Regex,
 }
 
@@ -194,10 +193,6 @@ impl RuleSet {
             .map_err(|error| RuleError::Syntax {
                 problem: error.to_string(),
             })?;
-        let data = FILES
-            .iter()
-            .chain([&FRAGMENTS, &CHECKS, &POPULAR])
-            .map(|file| file.as_bytes());
         let negation = r"\b(?:never|not|don't|avoid|cannot|can't|shouldn't|mustn't|without|refuse to|instead of|rather than|no need to|nobody should)\b[^.!?;:\n]{0,48}$";
         Ok(Self {
             rules,
@@ -205,10 +200,18 @@ impl RuleSet {
             popular: read(POPULAR)?,
             anchors,
             owners,
-            id: sha256_parts(data),
             negation: regex("negation", negation)?,
         })
     }
+}
+
+/// Digest of the data.
+pub(crate) fn digest() -> &'static str {
+    static DIGEST: LazyLock<String> = LazyLock::new(|| {
+        let data = FILES.iter().chain([&FRAGMENTS, &CHECKS, &POPULAR]);
+        sha256_parts(data.map(|file| file.as_bytes()))
+    });
+    &DIGEST
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, RuleError> {

@@ -12,7 +12,7 @@ use crate::decode::{DEPTH, layers};
 use crate::header;
 use crate::matching::{Scene, matches};
 use crate::report::{Capabilities, Coverage, Finding, Gap, Report, Severity, Verdict};
-use crate::rules::RuleSet;
+use crate::rules::{self, RuleError, RuleSet};
 use crate::split::{Part, Parts, Place};
 use crate::structure::{self, Limits};
 use crate::syntax;
@@ -57,6 +57,47 @@ pub(crate) fn scan(rules: &RuleSet, tree: &Tree, options: &Options) -> Report {
     }
     scan.names();
     scan.report(tree)
+}
+
+/// Without rules nothing is known of a skill, and it is kept out.
+pub(crate) fn without_rules(tree: &Tree, error: &RuleError) -> Report {
+    const RULE: &str = "rules-unusable";
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        title: format!("the scanner cannot judge anything: {error}"),
+        severity: Severity::Critical,
+        category: "scanner".to_owned(),
+        ast: Vec::new(),
+        ave: Vec::new(),
+        path: String::new(),
+        start: 0,
+        end: 0,
+        line: 0,
+        excerpt: String::new(),
+        revealed: None,
+        fix: "Report it: this program was built with rules that do not work.".to_owned(),
+        fingerprint: Finding::fingerprint_of(RULE, "", &tree.digest()),
+    };
+    let gaps = tree.iter().map(|(path, _)| Gap {
+        path: path.to_owned(),
+        reason: "the scanner's rules cannot be used".to_owned(),
+    });
+    let coverage = Coverage {
+        files: tree.len(),
+        bytes: tree.bytes(),
+        gaps: gaps.collect(),
+        ..Coverage::default()
+    };
+    Report {
+        scanner: crate::VERSION.to_owned(),
+        rule_set: rules::digest().to_owned(),
+        digest: tree.digest(),
+        verdict: Verdict::of([&finding], &coverage),
+        findings: vec![finding],
+        suppressed: Vec::new(),
+        coverage,
+        capabilities: Capabilities::default(),
+    }
 }
 
 struct Scan<'r> {
@@ -352,7 +393,7 @@ impl Scan<'_> {
         self.coverage.gaps.sort();
         Report {
             scanner: crate::VERSION.to_owned(),
-            rule_set: self.rules.id.clone(),
+            rule_set: rules::digest().to_owned(),
             digest: tree.digest(),
             verdict: Verdict::of(&self.findings, &self.coverage),
             findings: self.findings,

@@ -68,7 +68,7 @@ pub(crate) fn build(
     )
     .map_err(|error| StartError::new("set up the way out to the internet", error))?;
     let fetch: Arc<dyn Fetch> = Arc::new(Cached::new(guarded, u64::from(hub.cache_megabytes) << 20));
-    let scanner = Scanner::new().map_err(|error| StartError::new("read the scanner's rules", error))?;
+    let scanner = Scanner::deferred();
     let rule_set: Arc<str> = scanner.rule_set().into();
     let tables = store.clone();
     let store: Arc<dyn HubStore> = Arc::new(LibraryHubStore::new(store, skills));

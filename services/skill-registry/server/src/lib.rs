@@ -73,8 +73,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let external = external::Folders::new(&config);
     external.look().await;
     let skills = Skills::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.settings());
-    let scanner = Scanner::new().map_err(|error| StartError::new("compile the scanner's rules", error))?;
-    let skills = skills.with_scanner(scanner).with_external(Arc::new(external.clone()));
+    let skills = skills.with_scanner(Scanner::deferred()).with_external(Arc::new(external.clone()));
     let skills = Arc::new(skills);
     let hub = hub::build(&config, tables, Arc::clone(&skills), boot)?;
     let outside = grpc::HubHandlers::new(hub.hubs, Arc::clone(&boot.clock));

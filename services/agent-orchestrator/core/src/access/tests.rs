@@ -122,12 +122,7 @@ async fn the_first_start_happens_once_and_makes_an_admin() {
         !format!("{issued:?}").contains("role: Admin"),
         "a credential does not show itself"
     );
-    let mine = Caller {
-        token_id: issued.token.id.to_string(),
-        ..owner()
-    };
-    let me = rig.access.who_am_i(&mine).await.unwrap();
-    assert!(me.home_team && me.expires == Some(issued.token.expires));
+    assert!(rig.access.who_am_i(&owner()).await.unwrap().home_team);
 }
 
 #[tokio::test]

@@ -14,8 +14,6 @@ pub struct WhoAmI {
     pub user: UserId,
     /// Role that the credential carries.
     pub role: Role,
-    /// When the presented token ends, where its record is kept here.
-    pub expires: Option<steward_base::Timestamp>,
     /// Whether the team is the installation's home team.
     pub home_team: bool,
 }
@@ -26,16 +24,11 @@ impl Access {
         let (Some(team), Some(user)) = (caller.team.clone(), caller.user.clone()) else {
             return Err(Error::field("authorization", "must be the credential of a person"));
         };
-        let token = match steward_base::names::TokenId::parse(caller.token_id.clone()) {
-            Ok(id) => self.store.token(&team, &id).await?,
-            Err(_) => None,
-        };
         let home_team = self.home_team().await?.as_ref() == Some(&team);
         Ok(WhoAmI {
             team,
             user,
             role: caller.role,
-            expires: token.map(|token| token.expires),
             home_team,
         })
     }

@@ -46,7 +46,8 @@ fn answer<T>(outcome: Result<T, Error>) -> Result<Response<T>, Status> {
 impl AccessService for AccessRpc {
     async fn who_am_i(&self, request: Request<pb::WhoAmIRequest>) -> Result<Response<pb::WhoAmIResponse>, Status> {
         let caller = steward_grpc::caller(&request)?;
-        answer(who_am_i::who_am_i(self, caller).await)
+        let expires = steward_grpc::expires(&request)?;
+        answer(who_am_i::who_am_i(self, caller, expires).await)
     }
 
     async fn create_team(

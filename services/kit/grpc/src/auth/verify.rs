@@ -66,6 +66,11 @@ impl TokenVerifier {
 
     /// The caller, if the token was signed by one of the keys and its time has come and is not over.
     pub fn verify(&self, token: &str) -> Result<Arc<Caller>, AccessError> {
+        self.verify_until(token).map(|(caller, _expires)| caller)
+    }
+
+    /// The same, and when the token ends.
+    pub(crate) fn verify_until(&self, token: &str) -> Result<(Arc<Caller>, Timestamp), AccessError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid("too long"));
         }
@@ -86,11 +91,11 @@ impl TokenVerifier {
         if now.plus(LEEWAY) < verified.not_before {
             return Err(invalid("issued in the future"));
         }
-        let caller = Arc::clone(&verified.caller);
+        let known = (Arc::clone(&verified.caller), verified.expires);
         if !remembered {
             self.remember(hash, verified, now);
         }
-        Ok(caller)
+        Ok(known)
     }
 
     fn check_signature(&self, token: &str) -> Result<Verified, AccessError> {

@@ -3,12 +3,12 @@
 
 use steward_base::names::{SessionId, TeamId, UserId};
 use steward_base::{Caller, FieldViolations, Integrity};
+use steward_guard::correction::{self, Correction, Kind};
 
 use super::apply::check_spans;
 use super::{Memory, check_request_id, from_answer, request_key, to_answer};
 use crate::access::{self, Act, Waiting};
 use crate::book::Limits;
-use crate::correction::{self, Correction, Kind};
 use crate::edit::{self, Operation, Stamp};
 use crate::entry::{Basis, Evidence, Provenance};
 use crate::error::Error;

@@ -35,8 +35,7 @@ fn severity_of(rule: &str, line: &str, places: &[Place]) -> Option<Severity> {
 #[test]
 fn each_rule_hits_what_it_says_and_misses_what_it_says() {
     let mut wrong = Vec::new();
-    let scanner = scanner();
-    for rule in &scanner.rules.rules {
+    for rule in &rules().rules {
         assert!(
             rule.hits.len() + rule.misses.len() >= 2,
             "{} has no tests",
@@ -59,13 +58,11 @@ fn each_rule_hits_what_it_says_and_misses_what_it_says() {
 
 #[test]
 fn every_rule_and_check_carries_its_tags_and_a_way_out() {
-    let scanner = scanner();
-    let all = scanner
-        .rules
+    let all = rules()
         .rules
         .iter()
         .map(|rule| &rule.words)
-        .chain(scanner.rules.checks.values());
+        .chain(rules().checks.values());
     for words in all {
         assert!(!words.fix.is_empty() && !words.title.ends_with('.'), "{}", words.id);
         assert!(
