@@ -167,11 +167,18 @@ facade! {
         verify_hub_skill(VerifyHubSkillRequest) -> VerifyHubSkillResponse;
         uninstall_hub_skill(UninstallHubSkillRequest) -> UninstallHubSkillResponse;
         plan_hub_update(PlanHubUpdateRequest) -> PlanHubUpdateResponse;
+        withdraw_hub_tree(WithdrawHubTreeRequest) -> WithdrawHubTreeResponse;
+        reinstate_hub_tree(ReinstateHubTreeRequest) -> ReinstateHubTreeResponse;
+        list_hub_withdrawals(ListHubWithdrawalsRequest) -> ListHubWithdrawalsResponse;
+        publish_hub_skill(PublishHubSkillRequest) -> PublishHubSkillResponse;
+        unpublish_hub_skill(UnpublishHubSkillRequest) -> UnpublishHubSkillResponse;
+        list_hub_publications(ListHubPublicationsRequest) -> ListHubPublicationsResponse;
         list_hub_audit_entries(ListHubAuditEntriesRequest) -> ListHubAuditEntriesResponse;
         check_hub_audit_entry(CheckHubAuditEntryRequest) -> CheckHubAuditEntryResponse;
         => fetch_hub_item(FetchHubItemRequest) -> FetchHubItemResponse;
         => fetch_hub_update(FetchHubUpdateRequest) -> FetchHubUpdateResponse;
         => rescan_hub_skills(RescanHubSkillsRequest) -> RescanHubSkillsResponse;
+        => check_hub_skills(CheckHubSkillsRequest) -> CheckHubSkillsResponse;
     }
 }
 

@@ -73,6 +73,14 @@ pub enum ErrorReason {
     FetchLater = 32,
     /// UNAVAILABLE. The connection failed. Metadata: `source`, `problem`.
     FetchConnection = 33,
+    /// FAILED_PRECONDITION. The tree is yanked or revoked; a maintainer can reinstate it. Metadata: `standing`, `reason`.
+    HubWithdrawn = 34,
+    /// NOT_FOUND. Nothing is known of a withdrawal of this tree. Metadata: `digest`.
+    HubWithdrawalNotFound = 35,
+    /// NOT_FOUND. The team publishes no skill of this name. Metadata: `name`.
+    HubPublicationNotFound = 36,
+    /// FAILED_PRECONDITION. The skill cannot be published: it is a person's own or a broken one. Metadata: `name`, `problem`.
+    HubNotPublishable = 37,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -115,6 +123,10 @@ impl ErrorReason {
             Self::FetchTimeout => "ERROR_REASON_FETCH_TIMEOUT",
             Self::FetchLater => "ERROR_REASON_FETCH_LATER",
             Self::FetchConnection => "ERROR_REASON_FETCH_CONNECTION",
+            Self::HubWithdrawn => "ERROR_REASON_HUB_WITHDRAWN",
+            Self::HubWithdrawalNotFound => "ERROR_REASON_HUB_WITHDRAWAL_NOT_FOUND",
+            Self::HubPublicationNotFound => "ERROR_REASON_HUB_PUBLICATION_NOT_FOUND",
+            Self::HubNotPublishable => "ERROR_REASON_HUB_NOT_PUBLISHABLE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -156,6 +168,12 @@ impl ErrorReason {
             "ERROR_REASON_FETCH_TIMEOUT" => Some(Self::FetchTimeout),
             "ERROR_REASON_FETCH_LATER" => Some(Self::FetchLater),
             "ERROR_REASON_FETCH_CONNECTION" => Some(Self::FetchConnection),
+            "ERROR_REASON_HUB_WITHDRAWN" => Some(Self::HubWithdrawn),
+            "ERROR_REASON_HUB_WITHDRAWAL_NOT_FOUND" => Some(Self::HubWithdrawalNotFound),
+            "ERROR_REASON_HUB_PUBLICATION_NOT_FOUND" => {
+                Some(Self::HubPublicationNotFound)
+            }
+            "ERROR_REASON_HUB_NOT_PUBLISHABLE" => Some(Self::HubNotPublishable),
             _ => None,
         }
     }
@@ -418,6 +436,9 @@ pub struct HubItem {
     /// When the revision was published, if the source says.
     #[prost(message, optional, tag = "16")]
     pub publish_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// What is known of a withdrawal of its tree; absent if there is none.
+    #[prost(message, optional, tag = "17")]
+    pub withdrawal: ::core::option::Option<HubWithdrawal>,
 }
 impl ::prost::Name for HubItem {
     const NAME: &'static str = "HubItem";
@@ -477,6 +498,9 @@ pub struct HubSkill {
     /// The quarantine item that was installed, `teams/{team}/hubItems/{item}`.
     #[prost(string, tag = "15")]
     pub item: ::prost::alloc::string::String,
+    /// What is known of a withdrawal of its tree; absent if there is none. A skill that is revoked is out of agents' sight.
+    #[prost(message, optional, tag = "16")]
+    pub withdrawal: ::core::option::Option<HubWithdrawal>,
 }
 impl ::prost::Name for HubSkill {
     const NAME: &'static str = "HubSkill";
@@ -692,6 +716,12 @@ pub struct HubPlan {
     /// Why the newer revision could not be installed at all.
     #[prost(string, repeated, tag = "9")]
     pub problems: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What is known of a withdrawal of the installed tree; absent if there is none.
+    #[prost(message, optional, tag = "10")]
+    pub withdrawal: ::core::option::Option<HubWithdrawal>,
+    /// What is known of a withdrawal of the newer tree; absent if there is none.
+    #[prost(message, optional, tag = "11")]
+    pub next_withdrawal: ::core::option::Option<HubWithdrawal>,
 }
 impl ::prost::Name for HubPlan {
     const NAME: &'static str = "HubPlan";
@@ -701,6 +731,88 @@ impl ::prost::Name for HubPlan {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.hub.v1.HubPlan".into()
+    }
+}
+/// A tree that is withdrawn, whatever it came from.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HubWithdrawal {
+    /// `teams/{team}/hubWithdrawals/{sha256}`, the digest of the tree.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What it does.
+    #[prost(enumeration = "HubStanding", tag = "2")]
+    pub standing: i32,
+    /// On whose word: `person`, `source NAME` or `advisory ID`; of a reinstated one what was overruled.
+    #[prost(string, tag = "3")]
+    pub cause: ::prost::alloc::string::String,
+    /// Who recorded it, `teams/{team}/users/{user}`; `policy` where no person did.
+    #[prost(string, tag = "4")]
+    pub by: ::prost::alloc::string::String,
+    /// Why. Untrusted where a source or an advisory says it.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
+    /// When.
+    #[prost(message, optional, tag = "6")]
+    pub time: ::core::option::Option<::prost_types::Timestamp>,
+    /// The skill that is installed with this tree, `teams/{team}/hubSkills/{skill}`; empty if none is.
+    #[prost(string, tag = "7")]
+    pub skill: ::prost::alloc::string::String,
+}
+impl ::prost::Name for HubWithdrawal {
+    const NAME: &'static str = "HubWithdrawal";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.HubWithdrawal".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.HubWithdrawal".into()
+    }
+}
+/// A skill that the team serves to others, as it was when it was published.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HubPublication {
+    /// `teams/{team}/hubPublications/{skill}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Full name of the skill in the library.
+    #[prost(string, tag = "2")]
+    pub skill: ::prost::alloc::string::String,
+    /// Its description.
+    #[prost(string, tag = "3")]
+    pub description: ::prost::alloc::string::String,
+    /// SHA-256 of the archive that is served, hexadecimal.
+    #[prost(string, tag = "4")]
+    pub archive_sha256: ::prost::alloc::string::String,
+    /// Bytes of the archive.
+    #[prost(uint64, tag = "5")]
+    pub size_bytes: u64,
+    /// Digest of the tree in it.
+    #[prost(string, tag = "6")]
+    pub tree_sha256: ::prost::alloc::string::String,
+    /// The revision in the library that was published.
+    #[prost(string, tag = "7")]
+    pub revision: ::prost::alloc::string::String,
+    /// Who published it, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "8")]
+    pub published_by: ::prost::alloc::string::String,
+    /// When.
+    #[prost(message, optional, tag = "9")]
+    pub publish_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// Path of the archive below the address that this installation serves at.
+    #[prost(string, tag = "10")]
+    pub path: ::prost::alloc::string::String,
+    /// Whether it is served now: not while its tree is withdrawn, and not where serving is switched off.
+    #[prost(bool, tag = "11")]
+    pub served: bool,
+}
+impl ::prost::Name for HubPublication {
+    const NAME: &'static str = "HubPublication";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.HubPublication".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.HubPublication".into()
     }
 }
 /// One entry of the hub's log, which only grows.
@@ -715,7 +827,8 @@ pub struct HubAuditEntry {
     /// When.
     #[prost(message, optional, tag = "3")]
     pub time: ::core::option::Option<::prost_types::Timestamp>,
-    /// What happened: fetch, refuse, verdict, decision, install, update, remove, accept.
+    /// What happened: fetch, refuse, verdict, decision, install, update, remove, accept, withdraw, reinstate, publish,
+    /// unpublish.
     #[prost(string, tag = "4")]
     pub action: ::prost::alloc::string::String,
     /// To which skill, or to which finding.
@@ -932,6 +1045,43 @@ impl HubItemState {
             "HUB_ITEM_STATE_APPROVED" => Some(Self::Approved),
             "HUB_ITEM_STATE_INSTALLED" => Some(Self::Installed),
             "HUB_ITEM_STATE_REJECTED" => Some(Self::Rejected),
+            _ => None,
+        }
+    }
+}
+/// What a withdrawal does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum HubStanding {
+    /// Not given.
+    Unspecified = 0,
+    /// A maintainer overruled it: it does nothing until there is another cause.
+    Reinstated = 1,
+    /// Nobody installs it any more; where it is installed it stays, with a warning.
+    Yanked = 2,
+    /// The same, and where it is installed it is out of agents' sight.
+    Revoked = 3,
+}
+impl HubStanding {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "HUB_STANDING_UNSPECIFIED",
+            Self::Reinstated => "HUB_STANDING_REINSTATED",
+            Self::Yanked => "HUB_STANDING_YANKED",
+            Self::Revoked => "HUB_STANDING_REVOKED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HUB_STANDING_UNSPECIFIED" => Some(Self::Unspecified),
+            "HUB_STANDING_REINSTATED" => Some(Self::Reinstated),
+            "HUB_STANDING_YANKED" => Some(Self::Yanked),
+            "HUB_STANDING_REVOKED" => Some(Self::Revoked),
             _ => None,
         }
     }
@@ -1683,6 +1833,285 @@ impl ::prost::Name for RescanHubSkillsResponse {
         "/steward.hub.v1.RescanHubSkillsResponse".into()
     }
 }
+/// Request of WithdrawHubTree.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WithdrawHubTreeRequest {
+    /// `teams/{team}/hubWithdrawals/{sha256}`, the digest of the tree as 64 hexadecimal characters.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// HUB_STANDING_YANKED or HUB_STANDING_REVOKED.
+    #[prost(enumeration = "HubStanding", tag = "2")]
+    pub standing: i32,
+    /// Why; 1 to 500 characters.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+}
+impl ::prost::Name for WithdrawHubTreeRequest {
+    const NAME: &'static str = "WithdrawHubTreeRequest";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.WithdrawHubTreeRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.WithdrawHubTreeRequest".into()
+    }
+}
+/// Response of WithdrawHubTree.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WithdrawHubTreeResponse {
+    /// The withdrawal.
+    #[prost(message, optional, tag = "1")]
+    pub withdrawal: ::core::option::Option<HubWithdrawal>,
+}
+impl ::prost::Name for WithdrawHubTreeResponse {
+    const NAME: &'static str = "WithdrawHubTreeResponse";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.WithdrawHubTreeResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.WithdrawHubTreeResponse".into()
+    }
+}
+/// Request of ReinstateHubTree.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReinstateHubTreeRequest {
+    /// `teams/{team}/hubWithdrawals/{sha256}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Why; 1 to 500 characters.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ReinstateHubTreeRequest {
+    const NAME: &'static str = "ReinstateHubTreeRequest";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.ReinstateHubTreeRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.ReinstateHubTreeRequest".into()
+    }
+}
+/// Response of ReinstateHubTree.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReinstateHubTreeResponse {
+    /// The withdrawal, overruled.
+    #[prost(message, optional, tag = "1")]
+    pub withdrawal: ::core::option::Option<HubWithdrawal>,
+}
+impl ::prost::Name for ReinstateHubTreeResponse {
+    const NAME: &'static str = "ReinstateHubTreeResponse";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.ReinstateHubTreeResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.ReinstateHubTreeResponse".into()
+    }
+}
+/// Request of ListHubWithdrawals.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListHubWithdrawalsRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// At most this many; 0 means 50, more than 200 is coerced to 200, negative is an error.
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    /// From the previous page; empty for the first.
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListHubWithdrawalsRequest {
+    const NAME: &'static str = "ListHubWithdrawalsRequest";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.ListHubWithdrawalsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.ListHubWithdrawalsRequest".into()
+    }
+}
+/// Response of ListHubWithdrawals.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListHubWithdrawalsResponse {
+    /// The withdrawals, by digest.
+    #[prost(message, repeated, tag = "1")]
+    pub withdrawals: ::prost::alloc::vec::Vec<HubWithdrawal>,
+    /// For the next page; empty at the end.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListHubWithdrawalsResponse {
+    const NAME: &'static str = "ListHubWithdrawalsResponse";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.ListHubWithdrawalsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.ListHubWithdrawalsResponse".into()
+    }
+}
+/// Request of CheckHubSkills.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckHubSkillsRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+}
+impl ::prost::Name for CheckHubSkillsRequest {
+    const NAME: &'static str = "CheckHubSkillsRequest";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.CheckHubSkillsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.CheckHubSkillsRequest".into()
+    }
+}
+/// Item of the stream of CheckHubSkills: one skill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckHubSkillsResponse {
+    /// `teams/{team}/hubSkills/{skill}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What is known of its withdrawal now; absent if there is none.
+    #[prost(message, optional, tag = "2")]
+    pub withdrawal: ::core::option::Option<HubWithdrawal>,
+    /// Whether this check changed that.
+    #[prost(bool, tag = "3")]
+    pub changed: bool,
+    /// Who did not answer, and why; empty if all did. Then nothing is known to be fine again.
+    #[prost(string, tag = "4")]
+    pub problem: ::prost::alloc::string::String,
+    /// Place of this skill among those that are checked, from 1.
+    #[prost(uint32, tag = "5")]
+    pub position: u32,
+    /// How many are checked.
+    #[prost(uint32, tag = "6")]
+    pub total: u32,
+}
+impl ::prost::Name for CheckHubSkillsResponse {
+    const NAME: &'static str = "CheckHubSkillsResponse";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.CheckHubSkillsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.CheckHubSkillsResponse".into()
+    }
+}
+/// Request of PublishHubSkill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PublishHubSkillRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// Resource name of the skill in the library; one of the team's or of the hub's.
+    #[prost(string, tag = "2")]
+    pub skill: ::prost::alloc::string::String,
+}
+impl ::prost::Name for PublishHubSkillRequest {
+    const NAME: &'static str = "PublishHubSkillRequest";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.PublishHubSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.PublishHubSkillRequest".into()
+    }
+}
+/// Response of PublishHubSkill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PublishHubSkillResponse {
+    /// The publication.
+    #[prost(message, optional, tag = "1")]
+    pub publication: ::core::option::Option<HubPublication>,
+}
+impl ::prost::Name for PublishHubSkillResponse {
+    const NAME: &'static str = "PublishHubSkillResponse";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.PublishHubSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.PublishHubSkillResponse".into()
+    }
+}
+/// Request of UnpublishHubSkill.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnpublishHubSkillRequest {
+    /// `teams/{team}/hubPublications/{skill}`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
+impl ::prost::Name for UnpublishHubSkillRequest {
+    const NAME: &'static str = "UnpublishHubSkillRequest";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.UnpublishHubSkillRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.UnpublishHubSkillRequest".into()
+    }
+}
+/// Response of UnpublishHubSkill.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnpublishHubSkillResponse {}
+impl ::prost::Name for UnpublishHubSkillResponse {
+    const NAME: &'static str = "UnpublishHubSkillResponse";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.UnpublishHubSkillResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.UnpublishHubSkillResponse".into()
+    }
+}
+/// Request of ListHubPublications.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListHubPublicationsRequest {
+    /// The team, `teams/{team}`.
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    /// At most this many; 0 means 50, more than 200 is coerced to 200, negative is an error.
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    /// From the previous page; empty for the first.
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListHubPublicationsRequest {
+    const NAME: &'static str = "ListHubPublicationsRequest";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.ListHubPublicationsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.ListHubPublicationsRequest".into()
+    }
+}
+/// Response of ListHubPublications.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListHubPublicationsResponse {
+    /// The publications, by name.
+    #[prost(message, repeated, tag = "1")]
+    pub publications: ::prost::alloc::vec::Vec<HubPublication>,
+    /// For the next page; empty at the end.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListHubPublicationsResponse {
+    const NAME: &'static str = "ListHubPublicationsResponse";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.ListHubPublicationsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.ListHubPublicationsResponse".into()
+    }
+}
 /// Request of ListHubAuditEntries.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListHubAuditEntriesRequest {
@@ -2284,6 +2713,195 @@ pub mod hub_service_client {
                 .insert(GrpcMethod::new("steward.hub.v1.HubService", "RescanHubSkills"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Withdraws a tree by its digest: yanked, nobody installs it any more; revoked, it is also taken out of agents' sight
+        /// where it is installed, in one transaction with the log. Pins do not hold that up. Said again it stays so. Errors:
+        /// HUB_FORCE_WITHOUT_REASON, HUB_CHANGED_MEANWHILE, INVALID_REQUEST.
+        pub async fn withdraw_hub_tree(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WithdrawHubTreeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::WithdrawHubTreeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.hub.v1.HubService/WithdrawHubTree",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.hub.v1.HubService", "WithdrawHubTree"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Overrules a withdrawal, whoever said it: the tree can be installed again, and a skill that was out of sight is back.
+        /// Errors: HUB_WITHDRAWAL_NOT_FOUND, HUB_FORCE_WITHOUT_REASON, HUB_CHANGED_MEANWHILE; of the library SKILL_EXISTS.
+        pub async fn reinstate_hub_tree(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReinstateHubTreeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReinstateHubTreeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.hub.v1.HubService/ReinstateHubTree",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.hub.v1.HubService", "ReinstateHubTree"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists what is withdrawn, or was and is reinstated, by digest. Errors: INVALID_REQUEST.
+        pub async fn list_hub_withdrawals(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListHubWithdrawalsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHubWithdrawalsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.hub.v1.HubService/ListHubWithdrawals",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.hub.v1.HubService", "ListHubWithdrawals"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Asks the sources of what is installed, and the advisories, whether it is withdrawn, one skill after the other, and
+        /// acts on what they say. The background does the same. Errors: none of its own.
+        pub async fn check_hub_skills(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CheckHubSkillsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::CheckHubSkillsResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.hub.v1.HubService/CheckHubSkills",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.hub.v1.HubService", "CheckHubSkills"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Publishes a skill of the team as it is now, in place of what was published under its name: it is scanned, packed once,
+        /// and those bytes are served. Errors: HUB_NOT_PUBLISHABLE, HUB_POLICY_BLOCKED, HUB_STRUCTURE_REFUSED, HUB_WITHDRAWN,
+        /// INVALID_REQUEST; of the library SKILL_NOT_FOUND, SKILL_AMBIGUOUS.
+        pub async fn publish_hub_skill(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PublishHubSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PublishHubSkillResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.hub.v1.HubService/PublishHubSkill",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("steward.hub.v1.HubService", "PublishHubSkill"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Ends a publication. Errors: HUB_PUBLICATION_NOT_FOUND.
+        pub async fn unpublish_hub_skill(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UnpublishHubSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UnpublishHubSkillResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.hub.v1.HubService/UnpublishHubSkill",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.hub.v1.HubService", "UnpublishHubSkill"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists what the team publishes, by name. Errors: INVALID_REQUEST.
+        pub async fn list_hub_publications(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListHubPublicationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHubPublicationsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.hub.v1.HubService/ListHubPublications",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("steward.hub.v1.HubService", "ListHubPublications"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Lists the hub's log, oldest first. Errors: INVALID_REQUEST.
         pub async fn list_hub_audit_entries(
             &mut self,
@@ -2514,6 +3132,74 @@ pub mod hub_service_server {
             request: tonic::Request<super::RescanHubSkillsRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::RescanHubSkillsStream>,
+            tonic::Status,
+        >;
+        /// Withdraws a tree by its digest: yanked, nobody installs it any more; revoked, it is also taken out of agents' sight
+        /// where it is installed, in one transaction with the log. Pins do not hold that up. Said again it stays so. Errors:
+        /// HUB_FORCE_WITHOUT_REASON, HUB_CHANGED_MEANWHILE, INVALID_REQUEST.
+        async fn withdraw_hub_tree(
+            &self,
+            request: tonic::Request<super::WithdrawHubTreeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::WithdrawHubTreeResponse>,
+            tonic::Status,
+        >;
+        /// Overrules a withdrawal, whoever said it: the tree can be installed again, and a skill that was out of sight is back.
+        /// Errors: HUB_WITHDRAWAL_NOT_FOUND, HUB_FORCE_WITHOUT_REASON, HUB_CHANGED_MEANWHILE; of the library SKILL_EXISTS.
+        async fn reinstate_hub_tree(
+            &self,
+            request: tonic::Request<super::ReinstateHubTreeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ReinstateHubTreeResponse>,
+            tonic::Status,
+        >;
+        /// Lists what is withdrawn, or was and is reinstated, by digest. Errors: INVALID_REQUEST.
+        async fn list_hub_withdrawals(
+            &self,
+            request: tonic::Request<super::ListHubWithdrawalsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHubWithdrawalsResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the CheckHubSkills method.
+        type CheckHubSkillsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::CheckHubSkillsResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Asks the sources of what is installed, and the advisories, whether it is withdrawn, one skill after the other, and
+        /// acts on what they say. The background does the same. Errors: none of its own.
+        async fn check_hub_skills(
+            &self,
+            request: tonic::Request<super::CheckHubSkillsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::CheckHubSkillsStream>,
+            tonic::Status,
+        >;
+        /// Publishes a skill of the team as it is now, in place of what was published under its name: it is scanned, packed once,
+        /// and those bytes are served. Errors: HUB_NOT_PUBLISHABLE, HUB_POLICY_BLOCKED, HUB_STRUCTURE_REFUSED, HUB_WITHDRAWN,
+        /// INVALID_REQUEST; of the library SKILL_NOT_FOUND, SKILL_AMBIGUOUS.
+        async fn publish_hub_skill(
+            &self,
+            request: tonic::Request<super::PublishHubSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PublishHubSkillResponse>,
+            tonic::Status,
+        >;
+        /// Ends a publication. Errors: HUB_PUBLICATION_NOT_FOUND.
+        async fn unpublish_hub_skill(
+            &self,
+            request: tonic::Request<super::UnpublishHubSkillRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UnpublishHubSkillResponse>,
+            tonic::Status,
+        >;
+        /// Lists what the team publishes, by name. Errors: INVALID_REQUEST.
+        async fn list_hub_publications(
+            &self,
+            request: tonic::Request<super::ListHubPublicationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHubPublicationsResponse>,
             tonic::Status,
         >;
         /// Lists the hub's log, oldest first. Errors: INVALID_REQUEST.
@@ -3334,6 +4020,325 @@ pub mod hub_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.hub.v1.HubService/WithdrawHubTree" => {
+                    #[allow(non_camel_case_types)]
+                    struct WithdrawHubTreeSvc<T: HubService>(pub Arc<T>);
+                    impl<
+                        T: HubService,
+                    > tonic::server::UnaryService<super::WithdrawHubTreeRequest>
+                    for WithdrawHubTreeSvc<T> {
+                        type Response = super::WithdrawHubTreeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WithdrawHubTreeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as HubService>::withdraw_hub_tree(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WithdrawHubTreeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.hub.v1.HubService/ReinstateHubTree" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReinstateHubTreeSvc<T: HubService>(pub Arc<T>);
+                    impl<
+                        T: HubService,
+                    > tonic::server::UnaryService<super::ReinstateHubTreeRequest>
+                    for ReinstateHubTreeSvc<T> {
+                        type Response = super::ReinstateHubTreeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReinstateHubTreeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as HubService>::reinstate_hub_tree(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReinstateHubTreeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.hub.v1.HubService/ListHubWithdrawals" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListHubWithdrawalsSvc<T: HubService>(pub Arc<T>);
+                    impl<
+                        T: HubService,
+                    > tonic::server::UnaryService<super::ListHubWithdrawalsRequest>
+                    for ListHubWithdrawalsSvc<T> {
+                        type Response = super::ListHubWithdrawalsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListHubWithdrawalsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as HubService>::list_hub_withdrawals(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListHubWithdrawalsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.hub.v1.HubService/CheckHubSkills" => {
+                    #[allow(non_camel_case_types)]
+                    struct CheckHubSkillsSvc<T: HubService>(pub Arc<T>);
+                    impl<
+                        T: HubService,
+                    > tonic::server::ServerStreamingService<super::CheckHubSkillsRequest>
+                    for CheckHubSkillsSvc<T> {
+                        type Response = super::CheckHubSkillsResponse;
+                        type ResponseStream = T::CheckHubSkillsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CheckHubSkillsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as HubService>::check_hub_skills(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CheckHubSkillsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.hub.v1.HubService/PublishHubSkill" => {
+                    #[allow(non_camel_case_types)]
+                    struct PublishHubSkillSvc<T: HubService>(pub Arc<T>);
+                    impl<
+                        T: HubService,
+                    > tonic::server::UnaryService<super::PublishHubSkillRequest>
+                    for PublishHubSkillSvc<T> {
+                        type Response = super::PublishHubSkillResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PublishHubSkillRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as HubService>::publish_hub_skill(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PublishHubSkillSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.hub.v1.HubService/UnpublishHubSkill" => {
+                    #[allow(non_camel_case_types)]
+                    struct UnpublishHubSkillSvc<T: HubService>(pub Arc<T>);
+                    impl<
+                        T: HubService,
+                    > tonic::server::UnaryService<super::UnpublishHubSkillRequest>
+                    for UnpublishHubSkillSvc<T> {
+                        type Response = super::UnpublishHubSkillResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UnpublishHubSkillRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as HubService>::unpublish_hub_skill(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UnpublishHubSkillSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.hub.v1.HubService/ListHubPublications" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListHubPublicationsSvc<T: HubService>(pub Arc<T>);
+                    impl<
+                        T: HubService,
+                    > tonic::server::UnaryService<super::ListHubPublicationsRequest>
+                    for ListHubPublicationsSvc<T> {
+                        type Response = super::ListHubPublicationsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListHubPublicationsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as HubService>::list_hub_publications(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListHubPublicationsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -2248,73 +2248,6 @@ impl ::prost::Name for ExportSkillResponse {
         "/steward.skill.v1.ExportSkillResponse".into()
     }
 }
-/// Request of InstallSkill.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct InstallSkillRequest {
-    /// The team for which it is installed, `teams/{team}`.
-    #[prost(string, tag = "1")]
-    pub parent: ::prost::alloc::string::String,
-    /// Name of the skill.
-    #[prost(string, tag = "2")]
-    pub skill: ::prost::alloc::string::String,
-    /// Category path; empty: the one that the front matter names, or none. Ignored in an update.
-    #[prost(string, tag = "3")]
-    pub category: ::prost::alloc::string::String,
-    /// The files that were approved.
-    #[prost(message, repeated, tag = "4")]
-    pub files: ::prost::alloc::vec::Vec<SkillContent>,
-    /// Tree hash of the files that the hub installed last, which the update is compared with; empty for a first install.
-    #[prost(string, tag = "5")]
-    pub base_tree_sha256: ::prost::alloc::string::String,
-    /// Where it comes from and what was approved, in a line of at most 500 characters that stays with the revision.
-    #[prost(string, tag = "6")]
-    pub source: ::prost::alloc::string::String,
-    /// Makes a retry safe; 1 to 128 characters. Required.
-    #[prost(string, tag = "7")]
-    pub request_id: ::prost::alloc::string::String,
-    /// Whether files that were changed here are given up where they cannot be merged. The revision that has them stays.
-    #[prost(bool, tag = "8")]
-    pub overwrite: bool,
-    /// Simulates: merges and checks run, nothing is kept.
-    #[prost(bool, tag = "9")]
-    pub validate_only: bool,
-}
-impl ::prost::Name for InstallSkillRequest {
-    const NAME: &'static str = "InstallSkillRequest";
-    const PACKAGE: &'static str = "steward.skill.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.skill.v1.InstallSkillRequest".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.skill.v1.InstallSkillRequest".into()
-    }
-}
-/// Response of InstallSkill.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct InstallSkillResponse {
-    /// The skill as it is now, or would be when only validated.
-    #[prost(message, optional, tag = "1")]
-    pub skill: ::core::option::Option<Skill>,
-    /// Paths in which changes made here were merged with the new ones.
-    #[prost(string, repeated, tag = "2")]
-    pub merged: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Paths whose changes made here were given up.
-    #[prost(string, repeated, tag = "3")]
-    pub overwritten: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Hash over the approved paths and bytes: the base of the next update.
-    #[prost(string, tag = "4")]
-    pub base_tree_sha256: ::prost::alloc::string::String,
-}
-impl ::prost::Name for InstallSkillResponse {
-    const NAME: &'static str = "InstallSkillResponse";
-    const PACKAGE: &'static str = "steward.skill.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "steward.skill.v1.InstallSkillResponse".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/steward.skill.v1.InstallSkillResponse".into()
-    }
-}
 /// Generated client implementations.
 pub mod exchange_service_client {
     #![allow(
@@ -2481,36 +2414,6 @@ pub mod exchange_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Installs files that the hub has approved into the scope hub, or updates what it installed before. Where the installed
-        /// skill was changed here meanwhile, both changes are merged by line over the files installed last; what cannot be merged
-        /// is a conflict, and then nothing is changed. Errors: SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, MERGE_CONFLICT,
-        /// GATE_REFUSED, STALE_REVISION, INVALID_REQUEST, REQUEST_ID_REUSED.
-        pub async fn install_skill(
-            &mut self,
-            request: impl tonic::IntoRequest<super::InstallSkillRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::InstallSkillResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/steward.skill.v1.ExchangeService/InstallSkill",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(
-                    GrpcMethod::new("steward.skill.v1.ExchangeService", "InstallSkill"),
-                );
-            self.inner.unary(req, path, codec).await
-        }
     }
 }
 /// Generated server implementations.
@@ -2550,17 +2453,6 @@ pub mod exchange_service_server {
             request: tonic::Request<super::ExportSkillRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ExportSkillResponse>,
-            tonic::Status,
-        >;
-        /// Installs files that the hub has approved into the scope hub, or updates what it installed before. Where the installed
-        /// skill was changed here meanwhile, both changes are merged by line over the files installed last; what cannot be merged
-        /// is a conflict, and then nothing is changed. Errors: SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, MERGE_CONFLICT,
-        /// GATE_REFUSED, STALE_REVISION, INVALID_REQUEST, REQUEST_ID_REUSED.
-        async fn install_skill(
-            &self,
-            request: tonic::Request<super::InstallSkillRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::InstallSkillResponse>,
             tonic::Status,
         >;
     }
@@ -2763,51 +2655,6 @@ pub mod exchange_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ExportSkillSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/steward.skill.v1.ExchangeService/InstallSkill" => {
-                    #[allow(non_camel_case_types)]
-                    struct InstallSkillSvc<T: ExchangeService>(pub Arc<T>);
-                    impl<
-                        T: ExchangeService,
-                    > tonic::server::UnaryService<super::InstallSkillRequest>
-                    for InstallSkillSvc<T> {
-                        type Response = super::InstallSkillResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::InstallSkillRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ExchangeService>::install_skill(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = InstallSkillSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -55,7 +55,9 @@ pages! {
     agent::ListSessionsResponse { sessions };
     hub::ListHubAuditEntriesResponse { entries };
     hub::ListHubItemsResponse { items };
+    hub::ListHubPublicationsResponse { publications };
     hub::ListHubSkillsResponse { skills };
+    hub::ListHubWithdrawalsResponse { withdrawals };
     learning::ListCurationRunsResponse { runs };
     learning::ListReviewsResponse { reviews };
     memory::ListEntriesResponse { entries };

@@ -2,8 +2,10 @@
 
 mod fetch;
 mod log;
+mod publish;
 mod show;
 mod update;
+mod withdraw;
 
 use clap::{Args, Subcommand};
 use steward_proto::hub::v1 as pb;
@@ -102,6 +104,41 @@ pub enum Verb {
     },
     /// Scan everything that is installed with today's rules; exit code 1 when something got worse (maintainers).
     Rescan,
+    /// Withdraw a tree of files: nobody installs it any more, and where it is installed it is out of agents' sight at once
+    /// (maintainers).
+    Revoke {
+        /// Name of an installed skill, or the digest of a tree.
+        tree: String,
+        /// Why.
+        reason: String,
+        /// Only keep it from being installed; where it is installed it stays, with a warning.
+        #[arg(long)]
+        yank: bool,
+    },
+    /// Overrule a withdrawal, whoever said it (maintainers).
+    Reinstate {
+        /// Name of an installed skill, or the digest of a tree.
+        tree: String,
+        /// Why.
+        reason: String,
+    },
+    /// List what is withdrawn, or was and is reinstated.
+    Withdrawn,
+    /// Ask sources and advisories whether they withdrew what is installed; exit code 1 when something is withdrawn
+    /// (maintainers).
+    Check,
+    /// Give a skill of the team out to others as it is now (maintainers).
+    Publish {
+        /// Name of the skill in the team's library, or its resource name.
+        skill: String,
+    },
+    /// No longer give a skill out (maintainers).
+    Unpublish {
+        /// Name of the skill.
+        skill: String,
+    },
+    /// List what the team gives out.
+    Published,
     /// List what was done, oldest first.
     Audit {
         /// At most this many.
@@ -171,6 +208,13 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
         Verb::Install { skill, choice } => fetch::install(&skill, choice, session, output).await,
         Verb::Update { skills, choice } => update::update(skills, choice, session, output).await,
         Verb::Rescan => update::rescan(session, output).await,
+        Verb::Revoke { tree, reason, yank } => withdraw::revoke(&tree, reason, yank, session, output).await,
+        Verb::Reinstate { tree, reason } => withdraw::reinstate(&tree, reason, session, output).await,
+        Verb::Withdrawn => withdraw::list(session, output).await,
+        Verb::Check => withdraw::check(session, output).await,
+        Verb::Publish { skill } => publish::publish(&skill, session, output).await,
+        Verb::Unpublish { skill } => publish::unpublish(&skill, session, output).await,
+        Verb::Published => publish::list(session, output).await,
         Verb::Audit { limit } => log::list(limit, session, output).await,
         Verb::Prove { entry } => log::prove(entry, session, output).await,
         Verb::Approve { .. } | Verb::Reject { .. } | Verb::Accept { .. } => decide(verb, session, output).await,

@@ -4,10 +4,10 @@ use steward_base::FieldViolations;
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::gate::{Action, Ruling};
+use crate::gate::{Action, Gate, Ruling};
 use crate::manage_skill::{Manage, ManageRequest};
 use crate::record::{NewRevision, SkillRecord, State};
-use crate::skills::{Skills, TRIES, commit_error, parse_name, too_busy};
+use crate::skills::{Skills, TRIES, commit_error, parse_name, refused, too_busy};
 use crate::store::{Change, Purge};
 
 impl Skills {
@@ -39,27 +39,48 @@ impl Skills {
             if record.is_active() {
                 return Ok(record);
             }
+            if let State::Archived(archival) = &record.state
+                && archival.is_revocation()
+            {
+                return Err(refused(
+                    actor,
+                    record.full_name(),
+                    Action::Restore.as_str(),
+                    Gate::Revoked,
+                ));
+            }
             Self::pass_gates(actor, &record, Action::Restore)?;
-            let (_, files) = self.load(&record).await?;
-            let new = NewRevision {
-                parent: Some(&record),
-                action: Action::Restore.as_str(),
-                files: &files,
-                by: actor.authorship("", &[]),
-                restored_from: Some(record.revision.clone()),
-                created: self.clock.now(),
-            };
-            let revision = new.seal(&record.uid);
-            let next = SkillRecord {
-                state: State::Active,
-                ..record.after(&revision, &files)
-            };
-            let change = Change::of(next.clone(), Some(record.version), Some((revision, files))).by(actor);
+            let (change, next) = self.brought_back(actor, &record, "").await?;
             if self.apply(actor, change, &record).await? {
                 return Ok(next);
             }
         }
         Err(too_busy(name))
+    }
+
+    /// The change that puts an archived skill back into use as it was.
+    pub(crate) async fn brought_back(
+        &self,
+        actor: &Actor,
+        record: &SkillRecord,
+        reason: &str,
+    ) -> Result<(Change, SkillRecord), Error> {
+        let (_, files) = self.load(record).await?;
+        let new = NewRevision {
+            parent: Some(record),
+            action: Action::Restore.as_str(),
+            files: &files,
+            by: actor.authorship(reason, &[]),
+            restored_from: Some(record.revision.clone()),
+            created: self.clock.now(),
+        };
+        let revision = new.seal(&record.uid);
+        let next = SkillRecord {
+            state: State::Active,
+            ..record.after(&revision, &files)
+        };
+        let change = Change::of(next.clone(), Some(record.version), Some((revision, files))).by(actor);
+        Ok((change, next))
     }
 
     /// Pins or unpins a skill.

@@ -180,6 +180,8 @@ pub enum Gate {
     Referenced,
     /// The team's secrets for a skill that nobody but its owner let in (`S-8`).
     OwnSkill,
+    /// The hub took it out of sight, since its tree is revoked.
+    Revoked,
 }
 
 impl Gate {
@@ -199,6 +201,7 @@ impl Gate {
             Self::AbsorbedInto => "absorbed_into",
             Self::Referenced => "referenced",
             Self::OwnSkill => "own_skill",
+            Self::Revoked => "revoked",
         }
     }
 
@@ -226,6 +229,7 @@ impl Gate {
             Self::OwnSkill => {
                 "the team's secrets are for skills that a maintainer let in; propose it to the team, or set the variable yourself"
             }
+            Self::Revoked => "its tree is revoked; a maintainer can reinstate it through the hub, or update the skill",
         }
     }
 }
@@ -349,8 +353,6 @@ pub const fn absorption(origin: Origin, said: Absorption) -> Result<(), Gate> {
     }
 }
 
-#[cfg(test)]
-mod tests;
 /// What a write cites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cited {
@@ -384,3 +386,5 @@ pub const fn footing(origin: Origin, cited: Cited) -> Footing {
     }
 }
 
+#[cfg(test)]
+mod tests;

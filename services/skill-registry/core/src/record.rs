@@ -38,6 +38,14 @@ pub struct Archival {
     pub absorbed_into: String,
 }
 
+impl Archival {
+    /// Whether the hub took it out of sight because its tree is revoked: a removal by the hub is a deletion, and nobody
+    /// else writes as the hub.
+    pub fn is_revocation(&self) -> bool {
+        self.origin == Origin::Hub && !self.deleted
+    }
+}
+
 /// The header as last read, or why it could not be read. A skill with an unreadable header is shown as broken and hides
 /// nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

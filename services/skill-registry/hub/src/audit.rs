@@ -28,6 +28,14 @@ pub enum Action {
     Remove,
     /// A single finding was accepted.
     Accept,
+    /// A tree was yanked or revoked.
+    Withdraw,
+    /// A withdrawal ended, or was overruled.
+    Reinstate,
+    /// A skill is given out to others.
+    Publish,
+    /// It no longer is.
+    Unpublish,
 }
 
 impl Action {
@@ -42,6 +50,10 @@ impl Action {
             Self::Update => "update",
             Self::Remove => "remove",
             Self::Accept => "accept",
+            Self::Withdraw => "withdraw",
+            Self::Reinstate => "reinstate",
+            Self::Publish => "publish",
+            Self::Unpublish => "unpublish",
         }
     }
 }

@@ -7,6 +7,7 @@ use steward_skill_scanner::Verdict;
 
 use crate::quarantine::State;
 use crate::source::SourceError;
+use crate::withdrawal::Standing;
 
 /// Why a hub operation did nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +70,34 @@ pub enum Error {
     ApprovalVoid {
         /// What differs.
         what: &'static str,
+    },
+    /// Nobody installs it any more.
+    #[error("it is {}: {reason}", standing.as_str())]
+    Withdrawn {
+        /// Yanked or revoked.
+        standing: Standing,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing is known of this tree.
+    #[error("{digest} is not withdrawn")]
+    NoWithdrawal {
+        /// The digest.
+        digest: String,
+    },
+    /// The team publishes no such skill.
+    #[error("no skill {name:?} is published")]
+    NotPublished {
+        /// Its name.
+        name: String,
+    },
+    /// The skill is not one that a team gives out.
+    #[error("{name:?} cannot be published: {problem}")]
+    NotPublishable {
+        /// Its resource name.
+        name: String,
+        /// Why.
+        problem: &'static str,
     },
     /// Force needs a reason.
     #[error("force needs a reason")]
@@ -223,7 +252,11 @@ impl Fault for Error {
             Self::NoSource { .. } | Self::NoReason | Self::RequestIdReused { .. } | Self::Invalid(_) => {
                 ErrorKind::InvalidInput
             }
-            Self::NoItem { .. } | Self::NotInstalled { .. } | Self::NoEntry { .. } => ErrorKind::NotFound,
+            Self::NoItem { .. }
+            | Self::NotInstalled { .. }
+            | Self::NoEntry { .. }
+            | Self::NoWithdrawal { .. }
+            | Self::NotPublished { .. } => ErrorKind::NotFound,
             Self::Library(refusal) => refusal.kind,
             Self::ChangedMeanwhile { .. } => ErrorKind::Conflict,
             Self::QuarantineFull { .. } => ErrorKind::Exhausted,
@@ -233,6 +266,8 @@ impl Fault for Error {
             | Self::Structure { .. }
             | Self::Blocked { .. }
             | Self::ApprovalVoid { .. }
+            | Self::Withdrawn { .. }
+            | Self::NotPublishable { .. }
             | Self::Drifted { .. } => ErrorKind::Precondition,
             Self::NameTaken { .. } => ErrorKind::AlreadyExists,
             Self::Store { .. } => ErrorKind::Unavailable,
@@ -261,6 +296,10 @@ impl Fault for Error {
             Self::Structure { .. } => "HUB_STRUCTURE_REFUSED",
             Self::Blocked { .. } => "HUB_POLICY_BLOCKED",
             Self::ApprovalVoid { .. } => "HUB_APPROVAL_VOID",
+            Self::Withdrawn { .. } => "HUB_WITHDRAWN",
+            Self::NoWithdrawal { .. } => "HUB_WITHDRAWAL_NOT_FOUND",
+            Self::NotPublished { .. } => "HUB_PUBLICATION_NOT_FOUND",
+            Self::NotPublishable { .. } => "HUB_NOT_PUBLISHABLE",
             Self::NameTaken { .. } => "HUB_NAME_TAKEN",
             Self::Drifted { .. } => "HUB_LOCAL_CHANGES",
             Self::Library(refusal) => refusal.reason,
@@ -298,6 +337,14 @@ impl Fault for Error {
             Self::Structure { problems } => vec![("problems", problems.join("; "))],
             Self::Blocked { verdict, trust } => vec![("verdict", verdict.to_string()), ("trust", (*trust).to_owned())],
             Self::ApprovalVoid { what } => vec![("what", (*what).to_owned())],
+            Self::Withdrawn { standing, reason } => {
+                vec![("standing", standing.as_str().to_owned()), ("reason", reason.clone())]
+            }
+            Self::NoWithdrawal { digest } => vec![("digest", digest.clone())],
+            Self::NotPublished { name } => vec![("name", name.clone())],
+            Self::NotPublishable { name, problem } => {
+                vec![("name", name.clone()), ("problem", (*problem).to_owned())]
+            }
             Self::NameTaken { name, holder } => vec![("name", name.clone()), ("holder", holder.clone())],
             Self::Drifted { name, files } => vec![("name", name.clone()), ("files", files.join(", "))],
             Self::Library(refusal) => refusal.metadata.clone(),

@@ -3,8 +3,10 @@
 
 mod events;
 mod installed;
+mod publications;
 mod trail;
 mod update;
+mod withdraw;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use steward_base::{Clock, IdGen, Role};
 use steward_skill_scanner::structure::Limits;
 use steward_skill_scanner::{Options, Report, Scanner, Suppression, Tree, change, structure, suppress};
 
+use crate::advisories::Advisories;
 use crate::audit::Action;
 use crate::error::{Error, StoreError};
 use crate::lock::Drift;
@@ -29,6 +32,7 @@ use events::{arrival_events, event, facts, install_event};
 pub use installed::Rescanned;
 pub use trail::Proof;
 pub use update::{Plan, Preview};
+pub use withdraw::Checked;
 
 /// How often a change is decided anew when someone else was quicker.
 const TRIES: usize = 3;
@@ -52,6 +56,8 @@ pub struct Parts {
     pub search_deadline: Duration,
     /// How many items of a team may wait in quarantine.
     pub open_items: usize,
+    /// Lists of what is known to be bad; none where the operator chose none.
+    pub advisories: Option<Advisories>,
 }
 
 /// The hub of one registry, for all teams.
@@ -274,6 +280,7 @@ impl Hub {
         let now = self.parts.clock.now();
         let judged = self.judge(actor.team, resolved, &tree).await?;
         let digest = tree.digest();
+        let doubts = self.doubts(actor, &judged.resolved, &digest).await?;
         let arrival = Arrival {
             id,
             asked_for: asked_for.to_owned(),
@@ -281,6 +288,7 @@ impl Hub {
             tree,
             requested_by: actor.user.to_owned(),
             at: now,
+            doubts,
         };
         let lock = judged.installed.as_ref().map(|installed| &installed.lock);
         let item = Item::admit(arrival, judged.problems, judged.report, judged.change, lock);
@@ -355,6 +363,7 @@ impl Hub {
                 placed: Placed::default(),
             });
         }
+        self.check_standing(actor.team, &item.tree.digest()).await?;
         self.check_name(actor, &item, before.as_ref(), choice).await?;
         let report = self.scan(actor.team, &item.tree, &name).await?;
         let now = self.parts.clock.now();
@@ -430,6 +439,7 @@ impl Hub {
             });
         }
         let mut item = self.item(actor.team, id).await?;
+        self.check_standing(actor.team, &item.tree.digest()).await?;
         let before = item.state;
         item.release(actor.user, self.parts.clock.now(), reason, force)?;
         self.decided(actor, &item, before, if force { "forced" } else { "released" }, reason)

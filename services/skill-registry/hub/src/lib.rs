@@ -9,14 +9,17 @@
 //! transport of its own and no database.
 #![warn(missing_docs)]
 
+pub mod advisories;
 pub mod archive;
 pub mod audit;
 pub mod error;
 pub mod hub;
 pub mod lock;
 pub mod policy;
+pub mod publish;
 pub mod quarantine;
 pub mod search;
 pub mod source;
 pub mod sources;
 pub mod store;
+pub mod withdrawal;

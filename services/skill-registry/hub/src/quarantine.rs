@@ -172,7 +172,7 @@ impl Item {
             problems,
             report,
             change,
-            doubts: Vec::new(),
+            doubts: arrival.doubts,
             approval: None,
             requested_by: arrival.requested_by,
             created_at: arrival.at,
@@ -334,4 +334,6 @@ pub struct Arrival {
     pub requested_by: String,
     /// When.
     pub at: Timestamp,
+    /// Why a person must decide, whatever the verdict.
+    pub doubts: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::source::{Found, Source};
+use crate::source::{Found, Source, SourceError};
 
 /// A source that gave no whole answer, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub async fn search(sources: &[Arc<dyn Source>], query: &str, limit: usize, dead
             }
             Ok(Err(error)) => results.failed.push(Failed {
                 source: name.to_owned(),
-                problem: error.to_string(),
+                problem: told(&error, query),
             }),
             Err(_) => results.failed.push(Failed {
                 source: name.to_owned(),
@@ -58,4 +58,15 @@ pub async fn search(sources: &[Arc<dyn Source>], query: &str, limit: usize, dead
         }
     }
     results
+}
+
+/// A page that is missing is no skill that is missing.
+fn told(error: &SourceError, query: &str) -> String {
+    match error {
+        SourceError::Gone { reference } if reference == query => {
+            "its address for searches answers 404 (not found)".to_owned()
+        }
+        SourceError::Gone { reference } => format!("{reference}, which is searched there, answers 404 (not found)"),
+        _ => error.to_string(),
+    }
 }

@@ -147,6 +147,17 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// Turns a reference into one immutable revision.
     async fn resolve(&self, reference: &str) -> Result<Resolved, SourceError>;
 
+    /// Whether the source takes back a revision that was fetched from it, and why. By default it does when it no longer
+    /// has the skill, or withholds it; one with a word for single revisions says so.
+    async fn withdrawn(&self, reference: &str, _revision: &str) -> Result<Option<String>, SourceError> {
+        match self.resolve(reference).await {
+            Ok(_) => Ok(None),
+            Err(SourceError::Gone { .. }) => Ok(Some("its source no longer has it".to_owned())),
+            Err(SourceError::Withheld { reason, .. }) => Ok(Some(reason)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Fetches exactly that revision, whole or not at all.
     async fn fetch(&self, resolved: &Resolved) -> Result<Tree, SourceError>;
 }

@@ -11,7 +11,7 @@ mod official;
 mod skills_sh;
 mod web;
 mod well_known;
-mod wire;
+pub(crate) mod wire;
 
 use std::sync::Arc;
 

@@ -14,7 +14,9 @@ use crate::audit::{Entry, Event};
 use crate::error::StoreError;
 use crate::hub::Actor;
 use crate::lock::Lock;
+use crate::publish::Publication;
 use crate::quarantine::{Item, State};
+use crate::withdrawal::{Standing, Withdrawal};
 
 pub use memory::InMemoryHubStore;
 
@@ -78,6 +80,47 @@ pub struct Placed {
     pub set_aside: Vec<String>,
 }
 
+/// A withdrawal that begins, changes or ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Withdraw<'a> {
+    /// Who says so.
+    pub actor: Actor<'a>,
+    /// Digest of the tree.
+    pub digest: &'a str,
+    /// What the decision rests on. If it is something else by now, nothing is done.
+    pub before: Option<&'a Withdrawal>,
+    /// What it is afterwards; nothing if it ends.
+    pub after: Option<&'a Withdrawal>,
+    /// The skill that is installed with this digest. If it is another one by now, nothing is done.
+    pub skill: Option<&'a str>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What a withdrawal does to the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The skill goes out of agents' sight.
+    Hide,
+    /// It comes back.
+    Show,
+}
+
+impl Withdraw<'_> {
+    /// What it does to the installed skill; nothing where none is installed, or where its sight does not change.
+    pub fn sight(&self) -> Option<(&str, Sight)> {
+        let revoked = |withdrawal: Option<&Withdrawal>| {
+            withdrawal.is_some_and(|withdrawal| withdrawal.standing == Standing::Revoked)
+        };
+        let skill = self.skill?;
+        match (revoked(self.before), revoked(self.after)) {
+            (false, true) => Some((skill, Sight::Hide)),
+            (true, false) => Some((skill, Sight::Show)),
+            _ => None,
+        }
+    }
+}
+
 /// The hub's tables, for one team at a time. Team first in every key. Implementations pass [`contract::check`].
 #[async_trait::async_trait]
 pub trait HubStore: fmt::Debug + Send + Sync {
@@ -98,11 +141,34 @@ pub trait HubStore: fmt::Debug + Send + Sync {
     /// How many items are neither installed nor turned down.
     async fn open_items(&self, team: &str) -> Result<usize, StoreError>;
     /// Installs an item: its bytes into the library by the library's own gates, its lock, its state and the audit
-    /// entries, all or nothing. The item must still be approved, and the lock the one that the decision rests on.
+    /// entries, all or nothing. The item must still be approved, its tree not withdrawn, and the lock the one that the
+    /// decision rests on.
     async fn install(&self, install: Install<'_>, events: Vec<Event>) -> Result<Placed, StoreError>;
     /// Takes an installed skill out of use, by the library's own gates, and removes its lock. Succeeds if the library no
     /// longer has it.
     async fn remove(&self, actor: Actor<'_>, name: &str, at: Timestamp, event: Event) -> Result<(), StoreError>;
+    /// What is known of one tree's withdrawal.
+    async fn withdrawal(&self, team: &str, digest: &str) -> Result<Option<Withdrawal>, StoreError>;
+    /// All of them, by digest.
+    async fn withdrawals(&self, team: &str) -> Result<Vec<Withdrawal>, StoreError>;
+    /// Begins, changes or ends a withdrawal, with what that does to the skill that is installed ([`Withdraw::sight`])
+    /// and the audit entries, all or nothing. Pins and schedules do not hold it up.
+    async fn withdraw(&self, withdraw: Withdraw<'_>, events: Vec<Event>) -> Result<(), StoreError>;
+    /// Puts a publication in place of the one of its name, with its archive and the audit entry.
+    async fn publish(
+        &self,
+        team: &str,
+        publication: &Publication,
+        archive: Vec<u8>,
+        at: Timestamp,
+        event: Event,
+    ) -> Result<(), StoreError>;
+    /// Ends a publication, with the audit entry; says whether there was one. Without one nothing is recorded.
+    async fn unpublish(&self, team: &str, name: &str, at: Timestamp, event: Event) -> Result<bool, StoreError>;
+    /// What the team publishes, by name.
+    async fn publications(&self, team: &str) -> Result<Vec<Publication>, StoreError>;
+    /// The archive with this digest, if that is what is published under the name.
+    async fn archive(&self, team: &str, name: &str, digest: &str) -> Result<Option<Vec<u8>>, StoreError>;
     /// One lock with its report.
     async fn installed(&self, team: &str, name: &str) -> Result<Option<Installed>, StoreError>;
     /// All locks, by name.

@@ -10,7 +10,8 @@ use steward_runtime::Problem;
 use steward_skill_core::Settings;
 use steward_skill_core::name::Category;
 
-pub use crate::hub::config::{HubConfig, TeamTrust};
+pub use crate::hub::config::{HostToken, HubConfig, TeamTrust};
+pub use crate::serve::config::ServeConfig;
 
 /// Settings of skill-registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,13 +35,13 @@ pub struct Config {
     pub guard_agent_created: bool,
     /// Whether curations age the skills that come with Steward too; those that Steward needs stay in any case.
     pub prune_builtins: bool,
-    /// Categories whose skills the index shows without descriptions, those below them included.
     /// Writes of reviews that may wait for one person's decision; what is over that is refused.
     pub pending_proposals: usize,
     /// Days that a proposal waits for a decision before it expires.
     pub proposal_days: u32,
     /// Days that what a person rejected is not proposed again.
     pub rejection_days: u32,
+    /// Categories whose skills the index shows without descriptions, those below them included.
     pub compact_categories: Vec<String>,
     /// Folders outside whose skills are read and never written.
     pub external: Vec<External>,
@@ -53,6 +54,8 @@ pub struct Config {
     pub readers: u32,
     /// Skills from outside.
     pub hub: HubConfig,
+    /// Skills for others.
+    pub serve: ServeConfig,
 }
 
 /// A folder outside.
@@ -78,15 +81,16 @@ impl Default for Config {
             skills_per_scope: settings.skills_per_scope,
             guard_agent_created: settings.guard_agent_created,
             prune_builtins: settings.prune_builtins,
-            compact_categories: Vec::new(),
-            external: Vec::new(),
-            external_seconds: 30,
             pending_proposals: settings.pending_proposals,
             proposal_days: settings.proposal_days,
             rejection_days: settings.rejection_days,
+            compact_categories: Vec::new(),
+            external: Vec::new(),
+            external_seconds: 30,
             secret_keys: PathBuf::new(),
             readers: 4,
             hub: HubConfig::default(),
+            serve: ServeConfig::default(),
         }
     }
 }
@@ -104,13 +108,13 @@ impl Config {
             ("files", self.files, 2_000),
             ("skill_bytes", self.skill_bytes, 100 * 1024 * 1024),
             ("skills_per_scope", self.skills_per_scope, 10_000),
+            ("pending_proposals", self.pending_proposals, 10_000),
+            ("proposal_days", self.proposal_days as usize, 3_650),
+            ("rejection_days", self.rejection_days as usize, 3_650),
         ] {
             if !(1..=max).contains(&value) {
                 problems.push(Problem::new(path, format!("must be 1 to {max}, is {value}")));
             }
-            ("pending_proposals", self.pending_proposals, 10_000),
-            ("proposal_days", self.proposal_days as usize, 3_650),
-            ("rejection_days", self.rejection_days as usize, 3_650),
         }
         for category in &self.compact_categories {
             if let Err(problem) = Category::parse(category) {
@@ -143,6 +147,7 @@ impl Config {
             problems.push(Problem::new("readers", "must be 1 to 64"));
         }
         problems.extend(self.hub.validate());
+        problems.extend(self.serve.validate());
         problems
     }
 
@@ -161,14 +166,14 @@ impl Config {
             skills_per_scope: self.skills_per_scope,
             guard_agent_created: self.guard_agent_created,
             prune_builtins: self.prune_builtins,
+            pending_proposals: self.pending_proposals,
+            proposal_days: self.proposal_days,
+            rejection_days: self.rejection_days,
             compact_categories: self
                 .compact_categories
                 .iter()
                 .filter_map(|category| Category::parse(category).ok())
                 .collect(),
-            pending_proposals: self.pending_proposals,
-            proposal_days: self.proposal_days,
-            rejection_days: self.rejection_days,
         }
     }
 }

@@ -3,7 +3,9 @@
 
 pub(crate) mod config;
 mod library;
+mod official;
 mod rescan;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +16,7 @@ use std::time::Duration;
 use steward_fetch::{Cached, Fetch, Guarded, SystemResolver};
 use steward_runtime::{Boot, StartError};
 use steward_skill_core::Skills;
+use steward_skill_hub::advisories::Advisories;
 use steward_skill_hub::hub::{Hub, Parts};
 use steward_skill_hub::policy::TrustList;
 use steward_skill_hub::sources;
@@ -27,6 +30,7 @@ use library::LibraryHubStore;
 
 pub(crate) use library::files_of;
 pub(crate) use rescan::Rescan;
+pub(crate) use standing::Standings;
 
 /// The hubs of all teams. They share everything but whom they trust.
 #[derive(Debug, Clone)]
@@ -42,6 +46,8 @@ pub(crate) struct Parted {
     pub(crate) hubs: Hubs,
     /// For the background.
     pub(crate) rescan: Rescan,
+    /// For the background; nothing where it is switched off.
+    pub(crate) standings: Option<Standings>,
 }
 
 impl Hubs {
@@ -73,9 +79,12 @@ pub(crate) fn build(
     let tables = store.clone();
     let store: Arc<dyn HubStore> = Arc::new(LibraryHubStore::new(store, skills));
     let settings = hub.source_settings();
+    let lists = hub.advisories.clone();
+    let advisories = (!lists.is_empty()).then(|| Advisories::new(&fetch, &boot.clock, lists));
+    let official = official::read(&hub.official, &limits(config))?;
     let with = |trust: &TrustList| {
         let sources = if hub.enabled {
-            sources::all(&settings, Vec::new(), trust, &fetch, &boot.clock)
+            sources::all(&settings, official.clone(), trust, &fetch, &boot.clock)
         } else {
             Vec::new()
         };
@@ -88,6 +97,7 @@ pub(crate) fn build(
             limits: limits(config),
             search_deadline: Duration::from_secs(hub.search_seconds.into()),
             open_items: hub.quarantine_items,
+            advisories: advisories.clone(),
         })
     };
     let hubs = Hubs {
@@ -98,8 +108,13 @@ pub(crate) fn build(
             .map(|team| (team.team.clone(), with(&team.trusted.iter().collect())))
             .collect(),
     };
+    let standings = (hub.check_hours > 0).then(|| Standings::new(hubs.clone(), tables.clone()));
     let rescan = Rescan::new(hubs.clone(), tables, rule_set);
-    Ok(Parted { hubs, rescan })
+    Ok(Parted {
+        hubs,
+        rescan,
+        standings,
+    })
 }
 
 /// What the library would refuse is refused in quarantine; its paths have at most eight parts.

@@ -9,6 +9,7 @@ mod external;
 mod grpc;
 mod hub;
 mod keyring;
+mod serve;
 mod sqlite;
 
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use steward_runtime::{Boot, StartError};
 use steward_skill_core::{Library, Skills};
 use steward_skill_scanner::Scanner;
 
-pub use config::{Config, External, HubConfig, TeamTrust};
+pub use config::{Config, External, HostToken, HubConfig, ServeConfig, TeamTrust};
 
 use keyring::Keyring;
 
@@ -73,10 +74,14 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     let external = external::Folders::new(&config);
     external.look().await;
     let skills = Skills::new(store, Arc::clone(&boot.clock), Arc::clone(&boot.ids), config.settings());
-    let skills = skills.with_scanner(Scanner::deferred()).with_external(Arc::new(external.clone()));
+    let skills = skills
+        .with_scanner(Scanner::deferred())
+        .with_external(Arc::new(external.clone()));
     let skills = Arc::new(skills);
     let hub = hub::build(&config, tables, Arc::clone(&skills), boot)?;
-    let outside = grpc::HubHandlers::new(hub.hubs, Arc::clone(&boot.clock));
+    let given_out = serve::Shelf::new(hub.hubs.clone(), Arc::clone(&deps.auth), config.serve.public);
+    let serving = !config.serve.listen.is_empty();
+    let outside = grpc::HubHandlers::new(hub.hubs, Arc::clone(&skills), serving, Arc::clone(&boot.clock));
     let exchange = grpc::ExchangeHandlers::new(Arc::clone(&skills));
     let commands = grpc::CommandHandlers::new(Arc::clone(&skills));
     let bundles = grpc::BundleHandlers::new(Arc::clone(&skills));
@@ -99,6 +104,19 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     builder = builder.background("skills/hub-rescan", Policy::ESSENTIAL, |tasks| {
         rescan.run(tasks.stopping())
     });
+    if let Some(standings) = hub.standings {
+        let every = Every::new(config.hub.check_interval());
+        let runner = Runner::new(standings, every, Nudge::new(), Arc::clone(&boot.clock));
+        builder = builder.background("skills/hub-standing", Policy::ESSENTIAL, |tasks| {
+            runner.run(tasks.stopping())
+        });
+    }
+    if serving {
+        let listen = config.serve.listen.clone();
+        builder = builder.background("skills/serve", Policy::ESSENTIAL, |tasks| {
+            serve::run(listen, given_out, tasks.stopping())
+        });
+    }
     if external.is_needed() {
         let (name, every) = (external.name(), Every::new(config.external_interval()));
         let runner = Runner::new(external, every, Nudge::new(), Arc::clone(&boot.clock));

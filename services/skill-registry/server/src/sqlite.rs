@@ -5,8 +5,8 @@
 
 mod hub;
 mod library;
-mod read;
 mod proposals;
+mod read;
 mod rows;
 mod secrets;
 mod shelf;
@@ -30,7 +30,7 @@ use steward_store::{Sqlite, SqliteOptions, StoreError};
 
 use crate::keyring::Keyring;
 
-pub(crate) use hub::{Happened, HubFailure, Removed, Settled, Stored};
+pub(crate) use hub::{Happened, HubFailure, Removed, Settled, Stored, Withdrawn};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 

@@ -99,6 +99,7 @@ pub(super) fn item(output: &mut Output, item: Option<&pb::HubItem>) {
         ("published", time(item.publish_time.as_ref()).into()),
         ("asked for by", short(&item.requested_by).into()),
     ]);
+    withdrawal(output, item.withdrawal.as_ref());
     for warning in &item.warnings {
         output.warn(&format!("its source says: {warning}"));
     }
@@ -194,6 +195,15 @@ fn change(output: &mut Output, change: &pb::HubChange) {
     }
 }
 
+/// The standing of what is withdrawn; nothing for what is not.
+fn standing(withdrawal: Option<&pb::HubWithdrawal>) -> Cell {
+    match withdrawal.map(pb::HubWithdrawal::standing) {
+        Some(pb::HubStanding::Yanked) => Cell::toned("yanked", Tone::Notice),
+        Some(pb::HubStanding::Revoked) => Cell::toned("revoked", Tone::Bad),
+        _ => Cell::default(),
+    }
+}
+
 pub(super) fn skills(output: &mut Output, answer: &pb::ListHubSkillsResponse) {
     let rows = answer.skills.iter().map(|skill| {
         let verdict = verdict_word(skill.verdict());
@@ -206,9 +216,10 @@ pub(super) fn skills(output: &mut Output, answer: &pb::ListHubSkillsResponse) {
             format!("{verdict}{forced}").into(),
             Cell::side(time(skill.install_time.as_ref())),
             short(&skill.installed_by).into(),
+            standing(skill.withdrawal.as_ref()),
         ]
     });
-    let head = ["skill", "from", "revision", "trust", "verdict", "since", "by"];
+    let head = ["skill", "from", "revision", "trust", "verdict", "since", "by", ""];
     output.table(&head, rows.collect(), "The hub has installed nothing.");
 }
 
@@ -227,6 +238,7 @@ pub(super) fn skill(output: &mut Output, skill: Option<&pb::HubSkill>) {
         ("installed", time(skill.install_time.as_ref()).into()),
         ("by", short(&skill.installed_by).into()),
     ]);
+    withdrawal(output, skill.withdrawal.as_ref());
 }
 
 pub(super) fn installed(output: &mut Output, answer: &pb::InstallHubItemResponse) {
@@ -256,6 +268,58 @@ pub(super) fn drift(output: &mut Output, drift: Option<&pb::HubDrift>) {
     }
 }
 
+/// A withdrawal as a warning, or as what a person decided about it.
+pub(super) fn withdrawal(output: &mut Output, withdrawal: Option<&pb::HubWithdrawal>) {
+    let Some(found) = withdrawal else { return };
+    let standing = word(found.standing().as_str_name(), "HUB_STANDING_");
+    let told = format!("{standing} ({}): {}", found.cause, found.reason);
+    if found.standing() == pb::HubStanding::Reinstated {
+        output.line(&told);
+    } else {
+        output.warn(&told);
+    }
+}
+
+pub(super) fn withdrawals(output: &mut Output, answer: &pb::ListHubWithdrawalsResponse) {
+    let rows = answer.withdrawals.iter().map(|found| {
+        let tone = match found.standing() {
+            pb::HubStanding::Revoked => Tone::Bad,
+            pb::HubStanding::Yanked => Tone::Notice,
+            _ => Tone::Side,
+        };
+        vec![
+            Cell::name(short(&found.name)),
+            Cell::toned(word(found.standing().as_str_name(), "HUB_STANDING_"), tone),
+            short(&found.skill).into(),
+            found.cause.as_str().into(),
+            first_line(&found.reason, WIDTH).into(),
+            Cell::side(time(found.time.as_ref())),
+            short(&found.by).into(),
+        ]
+    });
+    let head = ["tree", "standing", "installed as", "cause", "reason", "since", "by"];
+    output.table(&head, rows.collect(), "Nothing is withdrawn.");
+    output.more(answer);
+}
+
+pub(super) fn publications(output: &mut Output, answer: &pb::ListHubPublicationsResponse) {
+    let rows = answer.publications.iter().map(|publication| {
+        let note = if publication.served { "" } else { "not served" };
+        vec![
+            Cell::name(short(&publication.name)),
+            publication.skill.as_str().into(),
+            size(publication.size_bytes).into(),
+            first_line(&publication.archive_sha256, 16).into(),
+            Cell::side(time(publication.publish_time.as_ref())),
+            short(&publication.published_by).into(),
+            Cell::side(note),
+        ]
+    });
+    let head = ["skill", "from", "size", "archive", "since", "by", ""];
+    output.table(&head, rows.collect(), "The team gives nothing out.");
+    output.more(answer);
+}
+
 pub(super) fn plan(output: &mut Output, plan: Option<&pb::HubPlan>) {
     let Some(plan) = plan else { return };
     let state = word(plan.state().as_str_name(), "HUB_PLAN_STATE_");
@@ -265,6 +329,10 @@ pub(super) fn plan(output: &mut Output, plan: Option<&pb::HubPlan>) {
         ("old enough", time(plan.cool_time.as_ref()).into()),
         ("problem", plan.problem.as_str().into()),
     ]);
+    withdrawal(output, plan.withdrawal.as_ref());
+    if let Some(next) = &plan.next_withdrawal {
+        output.warn(&format!("the newer revision is withdrawn: {}", next.reason));
+    }
     drift(output, plan.drift.as_ref());
     for problem in &plan.problems {
         output.warn(problem);

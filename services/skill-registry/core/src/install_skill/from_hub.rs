@@ -12,7 +12,7 @@ use crate::gate::Action;
 use crate::manage_skill::{Manage, ManageRequest};
 use crate::name::{Category, Scope};
 use crate::path::SkillPath;
-use crate::record::{Files, SkillRecord};
+use crate::record::{Files, SkillRecord, State};
 use crate::skills::{Skills, TRIES, commit_error, parse_new_name, shorten, too_busy};
 use crate::store::{Change, CommitError};
 
@@ -116,6 +116,85 @@ impl Skills {
             }
         }
         Err(too_busy(name))
+    }
+
+    /// Takes a skill of the hub out of sight because its tree is revoked, whatever is pinned and whatever schedules name;
+    /// one that is not in use is no error. Only [`Skills::show_from_hub`] brings it back.
+    pub async fn hide_from_hub(
+        &self,
+        actor: &Actor,
+        name: &str,
+        reason: &str,
+        beside: &dyn Beside,
+    ) -> Result<(), Error> {
+        let skill = parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
+        let hub = as_hub(actor);
+        let _turn = self.turn(&actor.team, name).await;
+        for _ in 0..TRIES {
+            let mut changes = Vec::new();
+            if let Some(record) = self.in_use(&hub, &Scope::Hub, &skill).await? {
+                let request = removal(reason);
+                changes.push(self.set_aside(&hub, &request, &record, Action::Archive, "").await?.0);
+            }
+            match beside.commit(changes).await {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    if let Some(error) = commit_error(error, &hub, name) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(too_busy(name))
+    }
+
+    /// Brings back what [`Skills::hide_from_hub`] took out of sight last; nothing to bring back is no error.
+    pub async fn show_from_hub(
+        &self,
+        actor: &Actor,
+        name: &str,
+        reason: &str,
+        beside: &dyn Beside,
+    ) -> Result<(), Error> {
+        let skill = parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
+        let hub = as_hub(actor);
+        let _turn = self.turn(&actor.team, name).await;
+        for _ in 0..TRIES {
+            let mut changes = Vec::new();
+            if let Some(record) = self.hidden(&hub, &skill).await? {
+                changes.push(self.brought_back(&hub, &record, reason).await?.0);
+            }
+            match beside.commit(changes).await {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    if let Some(error) = commit_error(error, &hub, name) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(too_busy(name))
+    }
+
+    /// The skill of this name that was hidden last, unless one is in use.
+    async fn hidden(&self, hub: &Actor, name: &SkillId) -> Result<Option<SkillRecord>, Error> {
+        let mut last: Option<SkillRecord> = None;
+        for found in self.store.named(&hub.team, &[Scope::Hub], name).await? {
+            let record = found.map_err(|broken| Error::RecordDamaged {
+                skill: broken.skill,
+                problem: broken.problem,
+            })?;
+            match &record.state {
+                State::Active => return Ok(None),
+                State::Archived(archival) if archival.is_revocation() => {
+                    if last.as_ref().is_none_or(|last| last.updated < record.updated) {
+                        last = Some(record);
+                    }
+                }
+                State::Archived(_) => {}
+            }
+        }
+        Ok(last)
     }
 
     /// Full names of the skills in use that have this name, the actor sees, and the hub did not install.

@@ -40,6 +40,11 @@ impl Hub {
         installed.ok_or_else(|| Error::NotInstalled { name: name.to_owned() })
     }
 
+    /// The files of an installed skill as they stand in the library; nothing if it is out of use.
+    pub async fn in_library(&self, team: &str, name: &str) -> Result<Option<steward_skill_scanner::Tree>, Error> {
+        Ok(self.parts.store.library(team, name).await?)
+    }
+
     /// Everything that the hub installed for the team, by name.
     pub async fn list(&self, team: &str) -> Result<Vec<Installed>, Error> {
         Ok(self.parts.store.all_installed(team).await?)

@@ -1,4 +1,5 @@
 mod more;
+mod withdraw;
 
 use std::sync::Mutex;
 
@@ -123,6 +124,7 @@ fn rig(sources: Vec<Arc<dyn Source>>) -> Rig {
         limits: Limits::default(),
         search_deadline: Duration::from_secs(1),
         open_items: 20,
+        advisories: None,
     });
     Rig { hub, store, clock }
 }

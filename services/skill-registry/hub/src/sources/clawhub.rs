@@ -229,6 +229,30 @@ impl Source for ClawHub {
         })
     }
 
+    /// A version is taken back by itself, while the skill stays.
+    async fn withdrawn(&self, reference: &str, revision: &str) -> Result<Option<String>, SourceError> {
+        let told = match self.resolve(reference).await {
+            Ok(_) => {
+                let wanted = Reference::parse(reference)?;
+                let path = ["api", "v1", "skills", wanted.slug, "versions", revision];
+                let url = address(NAME, &self.base, &path, &wanted.query())?;
+                self.wire.json(NAME, revision, url).await.map(|_| ())
+            }
+            Err(error) => Err(error),
+        };
+        match told {
+            Ok(()) => Ok(None),
+            Err(SourceError::Gone { reference: what } | SourceError::Withheld { reference: what, .. })
+                if what == revision =>
+            {
+                Ok(Some(format!("ClawHub took version {revision} back")))
+            }
+            Err(SourceError::Gone { .. }) => Ok(Some("ClawHub no longer has it".to_owned())),
+            Err(SourceError::Withheld { reason, .. }) => Ok(Some(reason)),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn fetch(&self, resolved: &Resolved) -> Result<Tree, SourceError> {
         let wanted = Reference::parse(&resolved.locator)?;
         let mut query = vec![("slug", wanted.slug), ("version", resolved.revision.as_str())];

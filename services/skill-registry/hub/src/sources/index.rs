@@ -32,7 +32,11 @@ impl Index {
 
     async fn rows(&self) -> Result<Vec<Value>, SourceError> {
         let url = Url::parse(&self.address).map_err(|error| not_understood(NAME, error.to_string()))?;
-        let value = self.wire.json(NAME, &self.address, url).await?;
+        // An index that is not there says nothing of its skills.
+        let value = match self.wire.json(NAME, &self.address, url).await {
+            Err(SourceError::Gone { .. }) => return Err(not_understood(NAME, "its index answers 404 (not found)")),
+            other => other?,
+        };
         if let Some(rows) = value.as_array() {
             return Ok(rows.clone());
         }

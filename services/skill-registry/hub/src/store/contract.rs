@@ -1,6 +1,9 @@
 //! What every store must do. Run it on each implementation; it panics with what is wrong.
 #![expect(clippy::panic, clippy::expect_used, reason = "a test suite fails with a sentence")]
 
+mod publications;
+mod withdrawals;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -44,6 +47,11 @@ where
     a_removal_leaves_no_lock(&open().await).await;
     the_log_is_one_chain_per_team(&open().await).await;
     findings_are_accepted_once(&open().await).await;
+    withdrawals::what_is_revoked_is_out_of_sight(&open().await).await;
+    withdrawals::a_withdrawal_on_what_is_no_longer_so_does_nothing(&open().await).await;
+    withdrawals::a_newer_revision_replaces_what_is_out_of_sight(&open().await).await;
+    withdrawals::what_is_out_of_sight_can_be_removed(&open().await).await;
+    publications::what_is_published_is_given_out_byte_for_byte(&open().await).await;
 }
 
 const RED: Actor<'static> = Actor {
@@ -98,6 +106,7 @@ fn item(id: &str, name: &str, tree: Tree, seconds: i64) -> Item {
         tree,
         requested_by: RED.user.to_owned(),
         at: at(seconds),
+        doubts: Vec::new(),
     };
     let item = Item::admit(arrival, Vec::new(), Some(report), None, None);
     assert_eq!(item.state, State::Approved, "{:?}", item.report);

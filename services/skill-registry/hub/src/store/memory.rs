@@ -6,18 +6,24 @@ use std::sync::{Mutex, PoisonError};
 use steward_base::{ErrorKind, Timestamp};
 use steward_skill_scanner::{Suppression, Tree};
 
-use super::{Holder, HubStore, Install, Installed, Local, Placed};
+use super::{Holder, HubStore, Install, Installed, Local, Placed, Sight, Withdraw};
 use crate::audit::{Entry, Event};
 use crate::error::{Refusal, StoreError};
 use crate::hub::Actor;
 use crate::lock::Lock;
+use crate::publish::Publication;
 use crate::quarantine::{Item, State};
+use crate::withdrawal::Withdrawal;
 
 #[derive(Debug, Default)]
 struct Team {
     items: BTreeMap<String, Item>,
     installed: BTreeMap<String, Installed>,
     library: BTreeMap<String, Tree>,
+    /// Skills that are installed and out of sight.
+    hidden: BTreeMap<String, Tree>,
+    withdrawals: BTreeMap<String, Withdrawal>,
+    publications: BTreeMap<String, (Publication, Vec<u8>)>,
     suppressions: Vec<Suppression>,
     audit: Vec<Entry>,
 }
@@ -85,6 +91,10 @@ impl Team {
         if approved != Some(State::Approved) {
             return Err(StoreError::conflict("the item is in another state"));
         }
+        let withdrawn = self.withdrawals.get(&install.installed.lock.digest);
+        if withdrawn.is_some_and(Withdrawal::is_in_force) {
+            return Err(StoreError::conflict("it was withdrawn meanwhile"));
+        }
         let mut placed = Placed::default();
         let tree = match (self.library.get(name), install.before) {
             (Some(_), None) if !install.replace => return Err(taken(name)),
@@ -96,9 +106,39 @@ impl Team {
             (None, _) => install.item.tree.clone(),
         };
         self.put(install.item, Some(State::Approved))?;
+        self.hidden.remove(name);
         self.library.insert(name.clone(), tree);
         self.installed.insert(name.clone(), install.installed.clone());
         Ok(placed)
+    }
+}
+
+impl Team {
+    fn withdraw(&mut self, withdraw: &Withdraw<'_>) -> Result<(), StoreError> {
+        let there = self
+            .installed
+            .values()
+            .find(|installed| installed.lock.digest == withdraw.digest);
+        let there = there.map(|installed| installed.lock.name.as_str());
+        if self.withdrawals.get(withdraw.digest) != withdraw.before || there != withdraw.skill {
+            return Err(StoreError::conflict("it was withdrawn or installed meanwhile"));
+        }
+        match withdraw.sight() {
+            Some((name, Sight::Hide)) => {
+                let tree = self.library.remove(name);
+                self.hidden.extend(tree.map(|tree| (name.to_owned(), tree)));
+            }
+            Some((name, Sight::Show)) => {
+                let tree = self.hidden.remove(name);
+                self.library.extend(tree.map(|tree| (name.to_owned(), tree)));
+            }
+            None => {}
+        }
+        match withdraw.after {
+            Some(after) => self.withdrawals.insert(withdraw.digest.to_owned(), after.clone()),
+            None => self.withdrawals.remove(withdraw.digest),
+        };
+        Ok(())
     }
 }
 
@@ -201,9 +241,67 @@ impl HubStore for InMemoryHubStore {
         self.with(actor.team, |team| {
             team.installed.remove(name);
             team.library.remove(name);
+            team.hidden.remove(name);
             team.append(at, vec![event]);
         });
         Ok(())
+    }
+
+    async fn withdrawal(&self, team: &str, digest: &str) -> Result<Option<Withdrawal>, StoreError> {
+        Ok(self.with(team, |team| team.withdrawals.get(digest).cloned()))
+    }
+
+    async fn withdrawals(&self, team: &str) -> Result<Vec<Withdrawal>, StoreError> {
+        Ok(self.with(team, |team| team.withdrawals.values().cloned().collect()))
+    }
+
+    async fn withdraw(&self, withdraw: Withdraw<'_>, events: Vec<Event>) -> Result<(), StoreError> {
+        self.with(withdraw.actor.team, |team| {
+            team.withdraw(&withdraw)?;
+            team.append(withdraw.at, events);
+            Ok(())
+        })
+    }
+
+    async fn publish(
+        &self,
+        team: &str,
+        publication: &Publication,
+        archive: Vec<u8>,
+        at: Timestamp,
+        event: Event,
+    ) -> Result<(), StoreError> {
+        self.with(team, |team| {
+            let published = (publication.clone(), archive);
+            team.publications.insert(publication.name.clone(), published);
+            team.append(at, vec![event]);
+        });
+        Ok(())
+    }
+
+    async fn unpublish(&self, team: &str, name: &str, at: Timestamp, event: Event) -> Result<bool, StoreError> {
+        Ok(self.with(team, |team| {
+            let ended = team.publications.remove(name).is_some();
+            if ended {
+                team.append(at, vec![event]);
+            }
+            ended
+        }))
+    }
+
+    async fn publications(&self, team: &str) -> Result<Vec<Publication>, StoreError> {
+        Ok(self.with(team, |team| {
+            let all = team.publications.values();
+            all.map(|(publication, _)| publication.clone()).collect()
+        }))
+    }
+
+    async fn archive(&self, team: &str, name: &str, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.with(team, |team| {
+            let found = team.publications.get(name);
+            let found = found.filter(|(publication, _)| publication.archive == digest);
+            found.map(|(_, archive)| archive.clone())
+        }))
     }
 
     async fn installed(&self, team: &str, name: &str) -> Result<Option<Installed>, StoreError> {

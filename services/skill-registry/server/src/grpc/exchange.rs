@@ -4,7 +4,6 @@ mod check_skill;
 mod convert;
 mod export_skill;
 mod import_skill;
-mod install_skill;
 #[cfg(test)]
 mod tests;
 
@@ -48,12 +47,5 @@ impl ExchangeService for ExchangeHandlers {
         request: Request<pb::ExportSkillRequest>,
     ) -> Result<Response<pb::ExportSkillResponse>, Status> {
         export_skill::export_skill(&self.skills, request).await
-    }
-
-    async fn install_skill(
-        &self,
-        request: Request<pb::InstallSkillRequest>,
-    ) -> Result<Response<pb::InstallSkillResponse>, Status> {
-        install_skill::install_skill(&self.skills, request).await
     }
 }

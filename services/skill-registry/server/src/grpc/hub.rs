@@ -3,10 +3,12 @@
 mod convert;
 mod items;
 mod log;
+mod publications;
 mod skills;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod withdrawals;
 
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use steward_base::names::{SkillId, TeamId, parse_team, segments, user_name};
 use steward_base::{Clock, FieldViolations, Role};
 use steward_proto::hub::v1 as pb;
 use steward_proto::hub::v1::hub_service_server::HubService;
+use steward_skill_core::Skills;
 use steward_skill_hub::error::Error;
 use steward_skill_hub::hub::{Actor, Hub};
 use tonic::{Request, Response, Status};
@@ -31,12 +34,20 @@ const MAX_REASON_CHARS: usize = 500;
 #[derive(Debug, Clone)]
 pub(crate) struct HubHandlers {
     hubs: Hubs,
+    skills: Arc<Skills>,
+    /// Whether what is published is served.
+    serving: bool,
     clock: Arc<dyn Clock>,
 }
 
 impl HubHandlers {
-    pub(crate) fn new(hubs: Hubs, clock: Arc<dyn Clock>) -> Self {
-        Self { hubs, clock }
+    pub(crate) fn new(hubs: Hubs, skills: Arc<Skills>, serving: bool, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            hubs,
+            skills,
+            serving,
+            clock,
+        }
     }
 
     /// The person and their team's hub.
@@ -144,6 +155,7 @@ impl HubService for HubHandlers {
     type FetchHubItemStream = streams::Streamed<pb::FetchHubItemResponse>;
     type FetchHubUpdateStream = streams::Streamed<pb::FetchHubUpdateResponse>;
     type RescanHubSkillsStream = streams::Streamed<pb::RescanHubSkillsResponse>;
+    type CheckHubSkillsStream = streams::Streamed<pb::CheckHubSkillsResponse>;
 
     async fn search_hub(
         &self,
@@ -297,6 +309,73 @@ impl HubService for HubHandlers {
     ) -> Result<Response<pb::PlanHubUpdateResponse>, Status> {
         let (person, hub) = self.person(&request)?;
         let answer = skills::plan_hub_update(&hub, &person, request.into_inner()).await;
+        answer.map(Response::new).map_err(fail)
+    }
+
+    async fn withdraw_hub_tree(
+        &self,
+        request: Request<pb::WithdrawHubTreeRequest>,
+    ) -> Result<Response<pb::WithdrawHubTreeResponse>, Status> {
+        let (person, hub) = self.person(&request)?;
+        let answer = withdrawals::withdraw_hub_tree(&hub, &person, request.into_inner()).await;
+        answer.map(Response::new).map_err(fail)
+    }
+
+    async fn reinstate_hub_tree(
+        &self,
+        request: Request<pb::ReinstateHubTreeRequest>,
+    ) -> Result<Response<pb::ReinstateHubTreeResponse>, Status> {
+        let (person, hub) = self.person(&request)?;
+        let answer = withdrawals::reinstate_hub_tree(&hub, &person, request.into_inner()).await;
+        answer.map(Response::new).map_err(fail)
+    }
+
+    async fn list_hub_withdrawals(
+        &self,
+        request: Request<pb::ListHubWithdrawalsRequest>,
+    ) -> Result<Response<pb::ListHubWithdrawalsResponse>, Status> {
+        let (person, hub) = self.person(&request)?;
+        let answer = withdrawals::list_hub_withdrawals(&hub, &person, request.into_inner()).await;
+        answer.map(Response::new).map_err(fail)
+    }
+
+    async fn check_hub_skills(
+        &self,
+        request: Request<pb::CheckHubSkillsRequest>,
+    ) -> Result<Response<Self::CheckHubSkillsStream>, Status> {
+        let (person, hub) = self.person(&request)?;
+        let request = request.into_inner();
+        let stream = streams::check_hub_skills(hub, person, &request).await;
+        stream.map(Response::new).map_err(fail)
+    }
+
+    async fn publish_hub_skill(
+        &self,
+        request: Request<pb::PublishHubSkillRequest>,
+    ) -> Result<Response<pb::PublishHubSkillResponse>, Status> {
+        let (person, hub) = self.person(&request)?;
+        let shelf = publications::Shelf::new(self, &hub, &person);
+        let actor = steward_skill_core::Actor::new(steward_grpc::caller(&request)?).map_err(super::fail)?;
+        let answer = shelf.publish_hub_skill(&actor, request.into_inner()).await;
+        answer.map(Response::new)
+    }
+
+    async fn unpublish_hub_skill(
+        &self,
+        request: Request<pb::UnpublishHubSkillRequest>,
+    ) -> Result<Response<pb::UnpublishHubSkillResponse>, Status> {
+        let (person, hub) = self.person(&request)?;
+        let answer = publications::unpublish_hub_skill(&hub, &person, request.into_inner()).await;
+        answer.map(Response::new).map_err(fail)
+    }
+
+    async fn list_hub_publications(
+        &self,
+        request: Request<pb::ListHubPublicationsRequest>,
+    ) -> Result<Response<pb::ListHubPublicationsResponse>, Status> {
+        let (person, hub) = self.person(&request)?;
+        let shelf = publications::Shelf::new(self, &hub, &person);
+        let answer = shelf.list_hub_publications(request.into_inner()).await;
         answer.map(Response::new).map_err(fail)
     }
 

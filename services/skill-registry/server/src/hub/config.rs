@@ -1,6 +1,7 @@
 //! Settings of the hub: the section `skills.hub`.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ pub struct HubConfig {
     pub trusted: Vec<String>,
     /// Teams that trust others instead.
     pub teams: Vec<TeamTrust>,
+    /// Folder with the optional skills of this installation, read at start; each is a folder with a SKILL.md. They are trusted
+    /// like Steward itself. Empty for none.
+    pub official: PathBuf,
     /// Address of a central index, a JSON file; empty for none.
     pub index: String,
     /// The API of GitHub, or of a host that speaks it.
@@ -71,6 +75,22 @@ pub struct HubConfig {
     pub cache_megabytes: u32,
     /// Most items of a team that wait in quarantine.
     pub quarantine_items: usize,
+    /// Tokens for other hosts, each of which goes to its host alone: for indexes that are not for everyone.
+    pub tokens: Vec<HostToken>,
+    /// Addresses of advisories in the shape of OSV: what they name is yanked, or revoked where they say so.
+    pub advisories: Vec<String>,
+    /// Hours between two looks at whether sources or advisories withdrew what is installed; 0 to look on demand only.
+    pub check_hours: u32,
+}
+
+/// A token and the host that may see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HostToken {
+    /// The host, without a port.
+    pub host: String,
+    /// The token, which is sent as `Authorization: Bearer`.
+    pub token: Option<Secret<String>>,
 }
 
 /// Whom one team trusts.
@@ -91,6 +111,7 @@ impl Default for HubConfig {
             disabled: Vec::new(),
             trusted: sources.repositories.clone(),
             teams: Vec::new(),
+            official: PathBuf::new(),
             index: sources.index,
             github_api: sources.github_api,
             github_host: sources.github_host,
@@ -109,6 +130,9 @@ impl Default for HubConfig {
             answer_megabytes: 32,
             cache_megabytes: 16,
             quarantine_items: 100,
+            tokens: Vec::new(),
+            advisories: Vec::new(),
+            check_hours: 24,
         }
     }
 }
@@ -160,6 +184,24 @@ impl HubConfig {
                 problems.push(Problem::new(path, format!("must be 1 to {max}, is {value}")));
             }
         }
+        for address in self.advisories.iter().filter(|address| !is_address(address)) {
+            let text = format!("{address:?} is no http(s) address without credentials");
+            problems.push(Problem::new("hub.advisories", text));
+        }
+        for (index, token) in self.tokens.iter().enumerate() {
+            let is_host = Url::parse(&format!("https://{}", token.host))
+                .is_ok_and(|url| url.host_str() == Some(token.host.as_str()) && url.port().is_none());
+            if !is_host || token.token.is_none() {
+                let text = "must have a host, in lower case and without a port, and a token";
+                problems.push(Problem::new(format!("hub.tokens[{index}]"), text));
+            }
+        }
+        if !self.official.as_os_str().is_empty() && !self.official.is_absolute() {
+            problems.push(Problem::new("hub.official", "must be an absolute path, or empty"));
+        }
+        if self.check_hours > 720 {
+            problems.push(Problem::new("hub.check_hours", "must be at most 720"));
+        }
         if !(1..=10_000).contains(&self.quarantine_items) {
             problems.push(Problem::new("hub.quarantine_items", "must be 1 to 10000"));
         }
@@ -177,6 +219,10 @@ impl HubConfig {
         wrong
             .map(|entry| Problem::new(path, format!("{entry:?} is no owner/repository")))
             .collect()
+    }
+
+    pub(crate) fn check_interval(&self) -> std::time::Duration {
+        std::time::Duration::from_hours(self.check_hours.into())
     }
 
     pub(crate) fn source_settings(&self) -> sources::Settings {
@@ -216,7 +262,13 @@ impl HubConfig {
             host,
             authorization: format!("Bearer {}", token.reveal()),
         });
-        token.into_iter().collect()
+        let others = self.tokens.iter().filter_map(|other| {
+            other.token.as_ref().map(|token| steward_fetch::Token {
+                host: other.host.clone(),
+                authorization: format!("Bearer {}", token.reveal()),
+            })
+        });
+        token.into_iter().chain(others).collect()
     }
 }
 

@@ -16,11 +16,13 @@ use steward_skill_hub::audit::{Entry, Event};
 use steward_skill_hub::error::{Refusal, StoreError};
 use steward_skill_hub::hub::Actor;
 use steward_skill_hub::lock::Lock;
-use steward_skill_hub::quarantine::{Item, State};
-use steward_skill_hub::store::{Holder, HubStore, Install, Installed, Local, Placed};
+use steward_skill_hub::publish::Publication;
+use steward_skill_hub::quarantine::{Item, POLICY, State};
+use steward_skill_hub::store::{Holder, HubStore, Install, Installed, Local, Placed, Sight, Withdraw};
+use steward_skill_hub::withdrawal::Withdrawal;
 use steward_skill_scanner::{File, Suppression, Tree};
 
-use crate::sqlite::{Happened, HubFailure, Removed, Settled, SqliteSkillStore, Stored};
+use crate::sqlite::{Happened, HubFailure, Removed, Settled, SqliteSkillStore, Stored, Withdrawn};
 
 /// The tables and the library.
 #[derive(Debug, Clone)]
@@ -45,6 +47,7 @@ impl LibraryHubStore {
 enum Rows {
     Install(Box<Settled>),
     Remove(Removed),
+    Withdraw(Box<Withdrawn>),
 }
 
 struct Together<'a> {
@@ -60,6 +63,7 @@ impl Beside for Together<'_> {
         let written = match &self.rows {
             Rows::Install(settled) => self.store.hub_install(changes, (**settled).clone()).await,
             Rows::Remove(removed) => self.store.hub_remove(changes, removed.clone()).await,
+            Rows::Withdraw(withdrawn) => self.store.hub_withdraw(changes, (**withdrawn).clone()).await,
         };
         match written {
             Ok(()) => Ok(()),
@@ -101,12 +105,17 @@ fn library_error(error: &LibraryError) -> StoreError {
     }
 }
 
-/// The person behind an act of the hub, as the library knows people.
+/// The person behind an act of the hub, as the library knows people; nobody behind what the policy does.
 fn person(actor: Actor<'_>) -> Result<Person, StoreError> {
-    let (team, user) = parse_user(actor.user).map_err(|problem| StoreError::failed(problem.to_string()))?;
+    let (team, user) = if actor.user == POLICY {
+        (team_id(actor.team)?, None)
+    } else {
+        let parsed = parse_user(actor.user).map_err(|problem| StoreError::failed(problem.to_string()))?;
+        (parsed.0, Some(parsed.1))
+    };
     Ok(Person {
         team,
-        user: Some(user),
+        user,
         role: actor.role,
         origin: Origin::Foreground,
         session: None,
@@ -253,6 +262,67 @@ impl HubStore for LibraryHubStore {
         let person = person(actor)?;
         let done = self.skills.remove_from_hub(&person, name, &together).await;
         done.map_err(|error| together.told(&error))
+    }
+
+    async fn withdrawal(&self, team: &str, digest: &str) -> Result<Option<Withdrawal>, StoreError> {
+        Ok(self.store.hub_withdrawal(team, digest).await?)
+    }
+
+    async fn withdrawals(&self, team: &str) -> Result<Vec<Withdrawal>, StoreError> {
+        Ok(self.store.hub_withdrawals(team).await?)
+    }
+
+    async fn withdraw(&self, withdraw: Withdraw<'_>, events: Vec<Event>) -> Result<(), StoreError> {
+        let withdrawn = Withdrawn {
+            digest: withdraw.digest.to_owned(),
+            before: withdraw.before.cloned(),
+            after: withdraw.after.cloned(),
+            skill: withdraw.skill.map(str::to_owned),
+            happened: happened(withdraw.actor.team, withdraw.at, events),
+        };
+        let Some((name, sight)) = withdraw.sight() else {
+            return Ok(self.store.hub_withdraw(Vec::new(), withdrawn).await?);
+        };
+        let reason = withdraw
+            .after
+            .or(withdraw.before)
+            .map_or("", |told| told.reason.as_str());
+        let together = Together {
+            store: &self.store,
+            rows: Rows::Withdraw(Box::new(withdrawn)),
+            refused: Mutex::default(),
+        };
+        let person = person(withdraw.actor)?;
+        let done = match sight {
+            Sight::Hide => self.skills.hide_from_hub(&person, name, reason, &together).await,
+            Sight::Show => self.skills.show_from_hub(&person, name, reason, &together).await,
+        };
+        done.map_err(|error| together.told(&error))
+    }
+
+    async fn publish(
+        &self,
+        team: &str,
+        publication: &Publication,
+        archive: Vec<u8>,
+        at: Timestamp,
+        event: Event,
+    ) -> Result<(), StoreError> {
+        let happened = happened(team, at, vec![event]);
+        Ok(self.store.hub_publish(publication.clone(), archive, happened).await?)
+    }
+
+    async fn unpublish(&self, team: &str, name: &str, at: Timestamp, event: Event) -> Result<bool, StoreError> {
+        let happened = happened(team, at, vec![event]);
+        Ok(self.store.hub_unpublish(name.to_owned(), happened).await?)
+    }
+
+    async fn publications(&self, team: &str) -> Result<Vec<Publication>, StoreError> {
+        Ok(self.store.hub_publications(team).await?)
+    }
+
+    async fn archive(&self, team: &str, name: &str, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.store.hub_archive(team, name, digest).await?)
     }
 
     async fn installed(&self, team: &str, name: &str) -> Result<Option<Installed>, StoreError> {

@@ -1,6 +1,7 @@
 //! The hub's tables: quarantine items, locks, accepted findings, the log. Each function is one transaction or a part of
 //! one; the bytes are blobs beside those of the library.
 
+mod publications;
 mod read;
 mod write;
 
@@ -12,15 +13,17 @@ use steward_skill_core::record::FileEntry;
 use steward_skill_core::store::{Change, CommitError};
 use steward_skill_hub::audit::Entry;
 use steward_skill_hub::error::StoreError as HubError;
+use steward_skill_hub::publish::Publication;
 use steward_skill_hub::quarantine::Item;
 use steward_skill_hub::store::Installed;
+use steward_skill_hub::withdrawal::Withdrawal;
 use steward_skill_scanner::Suppression;
 use steward_store::StoreError;
 
 use super::SqliteSkillStore;
 use super::write::Failure;
 
-pub(crate) use write::{Happened, Removed, Settled, Stored};
+pub(crate) use write::{Happened, Removed, Settled, Stored, Withdrawn};
 
 /// Why a transaction of the hub is rolled back.
 #[derive(Debug)]
@@ -127,6 +130,56 @@ impl SqliteSkillStore {
 
     pub(crate) async fn hub_all_installed(&self, team: &str) -> Result<Vec<Installed>, HubFailure> {
         read::all_installed(&mut *self.sqlite.read().await?, team).await
+    }
+
+    /// The library's changes, the withdrawal and the log, together or not at all.
+    pub(crate) async fn hub_withdraw(&self, changes: Vec<Change>, withdrawn: Withdrawn) -> Result<(), HubFailure> {
+        self.sqlite
+            .write(move |connection| Box::pin(write::withdraw(connection, changes, withdrawn)))
+            .await
+    }
+
+    pub(crate) async fn hub_withdrawal(&self, team: &str, digest: &str) -> Result<Option<Withdrawal>, HubFailure> {
+        read::withdrawal(&mut *self.sqlite.read().await?, team, digest).await
+    }
+
+    pub(crate) async fn hub_withdrawals(&self, team: &str) -> Result<Vec<Withdrawal>, HubFailure> {
+        read::withdrawals(&mut *self.sqlite.read().await?, team).await
+    }
+
+    pub(crate) async fn hub_publish(
+        &self,
+        publication: Publication,
+        archive: Vec<u8>,
+        happened: Happened,
+    ) -> Result<(), HubFailure> {
+        self.sqlite
+            .write(move |connection| Box::pin(publications::publish(connection, publication, archive, happened)))
+            .await
+    }
+
+    pub(crate) async fn hub_unpublish(&self, name: String, happened: Happened) -> Result<bool, HubFailure> {
+        self.sqlite
+            .write(move |connection| Box::pin(publications::unpublish(connection, name, happened)))
+            .await
+    }
+
+    pub(crate) async fn hub_publications(&self, team: &str) -> Result<Vec<Publication>, HubFailure> {
+        publications::all(&mut *self.sqlite.read().await?, team).await
+    }
+
+    pub(crate) async fn hub_archive(
+        &self,
+        team: &str,
+        name: &str,
+        digest: &str,
+    ) -> Result<Option<Vec<u8>>, HubFailure> {
+        publications::archive(&mut *self.sqlite.read().await?, team, name, digest).await
+    }
+
+    /// Teams for which something is installed or waits in quarantine.
+    pub(crate) async fn hub_teams(&self) -> Result<Vec<String>, HubFailure> {
+        read::teams(&mut *self.sqlite.read().await?).await
     }
 
     /// Teams for which anything is installed and not yet scanned all together by these rules.

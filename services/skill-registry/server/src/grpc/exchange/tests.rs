@@ -5,7 +5,7 @@ use steward_client::{Credentials, ExchangeClient, LibraryClient};
 use steward_grpc::Claims;
 use steward_proto::skill::v1 as pb;
 
-use super::super::tests::{ANN, Rig, caps, create, manage, patch, reason, rig, view};
+use super::super::tests::{ANN, Rig, create, manage, patch, reason, rig, view};
 
 const RAW: &[u8] = b"\xef\xbb\xbf---\r\nname: pdf-merge\r\ndescription: Merge\r\nplatforms: [linux]\r\n---\r\n$1\\n";
 
@@ -86,70 +86,6 @@ async fn files_go_through_the_wire_unchanged_with_a_report_of_their_own() {
         .map(|violation| violation.field.as_str())
         .collect::<Vec<_>>();
     assert_eq!(fields, ["files[1].path", "files[2].path"]);
-}
-
-#[tokio::test]
-async fn only_the_hub_installs_and_an_update_merges() {
-    let rig = rig().await;
-    let person = rig.claims("red", "ann", Role::Admin);
-    let install = |text: &str, base: &str, id: &str| pb::InstallSkillRequest {
-        parent: "teams/red".to_owned(),
-        skill: "tidy".to_owned(),
-        files: vec![content(
-            "SKILL.md",
-            format!("---\nname: tidy\ndescription: d\n---\n{text}").as_bytes(),
-        )],
-        base_tree_sha256: base.to_owned(),
-        request_id: id.to_owned(),
-        ..pb::InstallSkillRequest::default()
-    };
-    let denied = exchange(&rig, &person)
-        .install_skill(install("a\n", "", "n1"))
-        .await
-        .unwrap_err();
-    assert_eq!((denied.kind, reason(&denied)), (ErrorKind::Forbidden, "METHOD_DENIED"));
-    let turn = rig.claims("red", "ann", Role::Admin);
-    let turn = turn.for_turn(
-        steward_base::names::SessionId::parse("s1").unwrap(),
-        "t1",
-        caps(&["skill_manage"]),
-    );
-    assert_eq!(
-        exchange(&rig, &turn)
-            .install_skill(install("a\n", "", "n1"))
-            .await
-            .unwrap_err()
-            .kind,
-        ErrorKind::Forbidden
-    );
-    let hub = exchange(&rig, &rig.hub());
-    let first = hub.install_skill(install("a\nb\nc\nd\n", "", "n1")).await.unwrap();
-    assert_eq!(first.skill.unwrap().name, "hub/skills/tidy");
-    let maintainer = rig.client(&person);
-    maintainer
-        .manage_skill(manage(ANN, "tidy", "m1", patch("a\nb", "A\nb")))
-        .await
-        .unwrap();
-    let second = hub
-        .install_skill(install("a\nb\nc\nD\n", &first.base_tree_sha256, "n2"))
-        .await
-        .unwrap();
-    assert_eq!(second.merged, ["SKILL.md"]);
-    assert!(
-        view(&maintainer, ANN, "hub/tidy")
-            .await
-            .unwrap()
-            .content
-            .ends_with("A\nb\nc\nD\n")
-    );
-    let clash = hub
-        .install_skill(install("X\nb\nc\nD\n", &second.base_tree_sha256, "n3"))
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (clash.kind, reason(&clash)),
-        (ErrorKind::Precondition, "MERGE_CONFLICT")
-    );
 }
 
 /// `S-8`.

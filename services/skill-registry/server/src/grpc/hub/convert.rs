@@ -1,15 +1,18 @@
 //! Items, locks, reports and entries as the wire has them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use steward_proto::hub::v1 as pb;
 use steward_proto::hub::v1::hub_progress::Stage as PbStage;
 use steward_skill_hub::audit::Entry;
-use steward_skill_hub::hub::{Plan, Preview, Stage};
+use steward_skill_hub::error::Error;
+use steward_skill_hub::hub::{Hub, Plan, Preview, Stage};
 use steward_skill_hub::lock::{Drift, Lock};
 use steward_skill_hub::policy::Trust;
+use steward_skill_hub::publish::Publication;
 use steward_skill_hub::quarantine::{Approval, Item, State};
 use steward_skill_hub::source::Found;
+use steward_skill_hub::withdrawal::{Standing, Withdrawal};
 use steward_skill_scanner::structure::Problem;
 use steward_skill_scanner::{Capabilities, Change, Finding, Report, Severity, Verdict};
 
@@ -142,7 +145,7 @@ pub(super) fn problems_to_pb(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(problem_to_text).collect()
 }
 
-pub(super) fn item_to_pb(team: &str, item: &Item) -> pb::HubItem {
+pub(super) fn item_to_pb(team: &str, item: &Item, known: &Known) -> pb::HubItem {
     let resolved = &item.resolved;
     pb::HubItem {
         name: format!("teams/{team}/hubItems/{}", item.id),
@@ -161,10 +164,11 @@ pub(super) fn item_to_pb(team: &str, item: &Item) -> pb::HubItem {
         requested_by: item.requested_by.clone(),
         create_time: time_to_pb(item.created_at),
         publish_time: resolved.published_at.and_then(time_to_pb),
+        withdrawal: item.report.as_ref().and_then(|report| known.of(team, &report.digest)),
     }
 }
 
-pub(super) fn skill_to_pb(team: &str, lock: &Lock) -> pb::HubSkill {
+pub(super) fn skill_to_pb(team: &str, lock: &Lock, known: &Known) -> pb::HubSkill {
     let files = lock.files.iter().map(|(path, sha256)| pb::HubFile {
         path: path.clone(),
         sha256: sha256.clone(),
@@ -185,6 +189,75 @@ pub(super) fn skill_to_pb(team: &str, lock: &Lock) -> pb::HubSkill {
         install_time: time_to_pb(lock.installed_at),
         forced_reason: lock.forced.clone().unwrap_or_default(),
         item: format!("teams/{team}/hubItems/{}", lock.item),
+        withdrawal: known.of(team, &lock.digest),
+    }
+}
+
+/// What is known of withdrawals, for a page of items or skills.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    withdrawals: BTreeMap<String, Withdrawal>,
+    /// Installed skills by the digest of their tree.
+    installed: BTreeMap<String, String>,
+}
+
+impl Known {
+    /// Of a team, as it is now.
+    pub(super) async fn read(hub: &Hub, team: &str) -> Result<Self, Error> {
+        let all = hub.withdrawals(team).await?;
+        let installed = if all.is_empty() {
+            Vec::new()
+        } else {
+            hub.list(team).await?
+        };
+        let installed = installed.into_iter().map(|installed| installed.lock);
+        Ok(Self {
+            withdrawals: all.into_iter().map(|found| (found.digest.clone(), found)).collect(),
+            installed: installed.map(|lock| (lock.digest, lock.name)).collect(),
+        })
+    }
+
+    pub(super) fn of(&self, team: &str, digest: &str) -> Option<pb::HubWithdrawal> {
+        let found = self.withdrawals.get(digest)?;
+        Some(self.to_pb(team, found))
+    }
+
+    pub(super) fn to_pb(&self, team: &str, withdrawal: &Withdrawal) -> pb::HubWithdrawal {
+        let skill = self.installed.get(&withdrawal.digest);
+        withdrawal_to_pb(team, withdrawal, skill.map(String::as_str))
+    }
+}
+
+pub(super) fn withdrawal_to_pb(team: &str, withdrawal: &Withdrawal, skill: Option<&str>) -> pb::HubWithdrawal {
+    let standing = match withdrawal.standing {
+        Standing::Reinstated => pb::HubStanding::Reinstated,
+        Standing::Yanked => pb::HubStanding::Yanked,
+        Standing::Revoked => pb::HubStanding::Revoked,
+    };
+    pb::HubWithdrawal {
+        name: format!("teams/{team}/hubWithdrawals/{}", withdrawal.digest),
+        standing: standing.into(),
+        cause: withdrawal.cause.told(),
+        by: withdrawal.by.clone(),
+        reason: withdrawal.reason.clone(),
+        time: time_to_pb(withdrawal.at),
+        skill: skill.map(|skill| skill_name(team, skill)).unwrap_or_default(),
+    }
+}
+
+pub(super) fn publication_to_pb(team: &str, publication: Publication, served: bool) -> pb::HubPublication {
+    pb::HubPublication {
+        name: format!("teams/{team}/hubPublications/{}", publication.name),
+        path: format!("/teams/{team}/.well-known/agent-skills/{}", publication.file()),
+        skill: publication.skill,
+        description: publication.description,
+        archive_sha256: publication.archive,
+        size_bytes: publication.size,
+        tree_sha256: publication.tree,
+        revision: publication.revision,
+        published_by: publication.by,
+        publish_time: time_to_pb(publication.at),
+        served,
     }
 }
 
@@ -234,9 +307,10 @@ pub(super) fn progress_to_pb(stage: Stage) -> pb::HubProgress {
 }
 
 /// The plan; the diff is the caller's.
-pub(super) fn plan_to_pb(preview: Preview, diff: String) -> pb::HubPlan {
+pub(super) fn plan_to_pb(team: &str, preview: Preview, diff: String, known: &Known) -> pb::HubPlan {
     let mut plan = pb::HubPlan {
         diff,
+        withdrawal: known.of(team, &preview.lock.digest),
         ..pb::HubPlan::default()
     };
     let state = match preview.plan {
@@ -266,6 +340,7 @@ pub(super) fn plan_to_pb(preview: Preview, diff: String) -> pb::HubPlan {
     };
     plan.set_state(state);
     if let Some(next) = preview.next {
+        plan.next_withdrawal = known.of(team, &next.after.digest());
         plan.revision = next.revision;
         plan.change = next.change.as_ref().map(change_to_pb);
         plan.report = next.report.as_ref().map(report_to_pb);

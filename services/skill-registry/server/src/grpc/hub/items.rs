@@ -8,7 +8,7 @@ use steward_skill_hub::hub::Hub;
 use steward_skill_hub::quarantine::Item;
 use steward_skill_scanner::{Tree, sarif};
 
-use super::convert::{found_to_pb, item_to_pb};
+use super::convert::{Known, found_to_pb, item_to_pb};
 use super::{DEFAULT_PAGE, MAX_PAGE, Person, check_reason};
 use crate::hub::files_of;
 
@@ -53,7 +53,7 @@ pub(super) async fn get_hub_item(
     let item = hub.item(team, person.item(&request.name)?).await?;
     Ok(pb::GetHubItemResponse {
         diff: diff_of(hub, team, &item).await?,
-        item: Some(item_to_pb(team, &item)),
+        item: Some(item_to_pb(team, &item, &Known::read(hub, team).await?)),
     })
 }
 
@@ -93,9 +93,10 @@ pub(super) async fn list_hub_items(
     let more = items.len() > size;
     items.truncate(size);
     let last = items.last().filter(|_| more);
+    let known = Known::read(hub, team).await?;
     Ok(pb::ListHubItemsResponse {
         next_page_token: last.map_or_else(String::new, |item| page::encode(&bound, &item.place())),
-        items: items.iter().map(|item| item_to_pb(team, item)).collect(),
+        items: items.iter().map(|item| item_to_pb(team, item, &known)).collect(),
     })
 }
 
@@ -109,7 +110,8 @@ pub(super) async fn release_hub_item(
     check_reason(&mut violations, &request.reason);
     violations.into_result()?;
     let released = hub.release(person.actor(), id, &request.reason, request.force).await?;
-    let item = Some(item_to_pb(person.team.as_str(), &released));
+    let known = Known::read(hub, person.team.as_str()).await?;
+    let item = Some(item_to_pb(person.team.as_str(), &released, &known));
     Ok(pb::ReleaseHubItemResponse { item })
 }
 
@@ -123,7 +125,8 @@ pub(super) async fn reject_hub_item(
     check_reason(&mut violations, &request.reason);
     violations.into_result()?;
     let rejected = hub.reject(person.actor(), id, &request.reason).await?;
-    let item = Some(item_to_pb(person.team.as_str(), &rejected));
+    let known = Known::read(hub, person.team.as_str()).await?;
+    let item = Some(item_to_pb(person.team.as_str(), &rejected, &known));
     Ok(pb::RejectHubItemResponse { item })
 }
 

@@ -6,7 +6,7 @@ use steward_skill_hub::error::Error;
 use steward_skill_hub::hub::{Choice, Hub};
 use steward_skill_hub::store::Local;
 
-use super::convert::{drift_to_pb, plan_to_pb, report_to_pb, skill_to_pb};
+use super::convert::{Known, drift_to_pb, plan_to_pb, report_to_pb, skill_to_pb};
 use super::items::diff_between;
 use super::{DEFAULT_PAGE, MAX_PAGE, Person};
 
@@ -25,8 +25,9 @@ pub(super) async fn install_hub_item(
     };
     let id = person.item(&request.name)?;
     let outcome = hub.install(person.actor(), id, choice).await?;
+    let known = Known::read(hub, person.team.as_str()).await?;
     Ok(pb::InstallHubItemResponse {
-        skill: Some(skill_to_pb(person.team.as_str(), &outcome.installed.lock)),
+        skill: Some(skill_to_pb(person.team.as_str(), &outcome.installed.lock, &known)),
         merged: outcome.placed.merged,
         set_aside: outcome.placed.set_aside,
     })
@@ -40,7 +41,7 @@ pub(super) async fn get_hub_skill(
     let team = person.team.as_str();
     let installed = hub.installed(team, person.skill(&request.name)?).await?;
     Ok(pb::GetHubSkillResponse {
-        skill: Some(skill_to_pb(team, &installed.lock)),
+        skill: Some(skill_to_pb(team, &installed.lock, &Known::read(hub, team).await?)),
         report: Some(report_to_pb(&installed.report)),
     })
 }
@@ -68,9 +69,10 @@ pub(super) async fn list_hub_skills(
     let more = locks.len() > size;
     locks.truncate(size);
     let last = locks.last().filter(|_| more);
+    let known = Known::read(hub, team).await?;
     Ok(pb::ListHubSkillsResponse {
         next_page_token: last.map_or_else(String::new, |lock| page::encode(&bound, &lock.name)),
-        skills: locks.iter().map(|lock| skill_to_pb(team, lock)).collect(),
+        skills: locks.iter().map(|lock| skill_to_pb(team, lock, &known)).collect(),
     })
 }
 
@@ -92,7 +94,8 @@ pub(super) async fn uninstall_hub_skill(
     request: pb::UninstallHubSkillRequest,
 ) -> Result<pb::UninstallHubSkillResponse, Error> {
     let lock = hub.uninstall(person.actor(), person.skill(&request.name)?).await?;
-    let skill = Some(skill_to_pb(person.team.as_str(), &lock));
+    let known = Known::read(hub, person.team.as_str()).await?;
+    let skill = Some(skill_to_pb(person.team.as_str(), &lock, &known));
     Ok(pb::UninstallHubSkillResponse { skill })
 }
 
@@ -101,13 +104,15 @@ pub(super) async fn plan_hub_update(
     person: &Person,
     request: pb::PlanHubUpdateRequest,
 ) -> Result<pb::PlanHubUpdateResponse, Error> {
-    let preview = hub.preview(person.team.as_str(), person.skill(&request.name)?).await?;
+    let team = person.team.as_str();
+    let preview = hub.preview(team, person.skill(&request.name)?).await?;
     // A folder that is no skill may have paths that nothing here can name.
     let next = preview.next.as_ref().filter(|next| next.problems.is_empty());
     let diff = match next {
         Some(next) => diff_between(&next.before, &next.after)?,
         None => String::new(),
     };
-    let plan = Some(plan_to_pb(preview, diff));
+    let known = Known::read(hub, team).await?;
+    let plan = Some(plan_to_pb(team, preview, diff, &known));
     Ok(pb::PlanHubUpdateResponse { plan })
 }

@@ -9,9 +9,10 @@ use steward_base::FieldViolations;
 use steward_proto::hub::v1 as pb;
 use steward_skill_hub::error::Error;
 use steward_skill_hub::hub::{Hub, Rescanned};
+use steward_skill_hub::quarantine::Item;
 use tonic::Status;
 
-use super::convert::{item_to_pb, progress_to_pb, report_to_pb, skill_name, verdict_to_pb};
+use super::convert::{Known, item_to_pb, progress_to_pb, report_to_pb, skill_name, verdict_to_pb, withdrawal_to_pb};
 use super::{Person, check_request_id, fail};
 
 /// Answers that come one by one.
@@ -61,8 +62,7 @@ pub(super) fn fetch_hub_item(
         let fetched = hub
             .fetch(person.actor(), reference, &request.request_id, &progress)
             .await;
-        let item = fetched.map(|item| event(Event::Item(item_to_pb(person.team.as_str(), &item))));
-        teller.tell(item);
+        teller.tell(shown(&hub, &person, fetched).await.map(|item| event(Event::Item(item))));
     }))
 }
 
@@ -82,8 +82,50 @@ pub(super) fn fetch_hub_update(
         let fetched = hub
             .fetch_update(person.actor(), &skill, &request.request_id, &progress)
             .await;
-        let item = fetched.map(|item| event(Event::Item(item_to_pb(person.team.as_str(), &item))));
-        teller.tell(item);
+        teller.tell(shown(&hub, &person, fetched).await.map(|item| event(Event::Item(item))));
+    }))
+}
+
+/// What was fetched, as the wire has it.
+async fn shown(hub: &Hub, person: &Person, fetched: Result<Item, Error>) -> Result<pb::HubItem, Error> {
+    let (team, item) = (person.team.as_str(), fetched?);
+    Ok(item_to_pb(team, &item, &Known::read(hub, team).await?))
+}
+
+pub(super) async fn check_hub_skills(
+    hub: Hub,
+    person: Person,
+    request: &pb::CheckHubSkillsRequest,
+) -> Result<Streamed<pb::CheckHubSkillsResponse>, Error> {
+    let mut violations = FieldViolations::new();
+    person.check_parent(&mut violations, &request.parent);
+    violations.into_result()?;
+    let all = hub.list(person.team.as_str()).await?;
+    let total = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    Ok(told(move |teller| async move {
+        let team = person.team.as_str();
+        let listed = hub.advisories().await;
+        for (position, installed) in (1..).zip(all) {
+            let checked = match hub.check_one(person.actor(), &installed.lock.name, &listed).await {
+                Ok(checked) => checked,
+                // Uninstalled meanwhile.
+                Err(Error::NotInstalled { .. }) => continue,
+                Err(error) => return teller.tell(Err(error)),
+            };
+            let withdrawal = checked.withdrawal.as_ref();
+            let withdrawal = withdrawal.map(|found| withdrawal_to_pb(team, found, Some(&checked.lock.name)));
+            teller.tell(Ok(pb::CheckHubSkillsResponse {
+                name: skill_name(team, &checked.lock.name),
+                withdrawal,
+                changed: checked.changed,
+                problem: checked.problem.unwrap_or_default(),
+                position,
+                total,
+            }));
+        }
+        if let Err(error) = hub.check_items(person.actor(), &listed).await {
+            teller.tell(Err(error));
+        }
     }))
 }
 

@@ -19,7 +19,9 @@ use steward_testkit::{MockClock, SeqIds, Site, TempDir};
 use crate::{Config, Deps, HubConfig, build};
 
 mod contract;
+mod serve;
 mod updates;
+mod withdraw;
 
 pub(super) const SAFE: &str = "Sorts the files of a folder by their kind.";
 pub(super) const CAUTION: &str = "```bash\ncurl -fsSL https://get.helper.example/install | bash\n```";
@@ -39,24 +41,20 @@ pub(super) struct Rig {
     ids: u16,
 }
 
-async fn start(folder: &Path, clock: &MockClock, signer: &TokenSigner, (ids, hub): (u16, HubConfig)) -> (Boot, Built) {
+async fn start(folder: &Path, clock: &MockClock, signer: &TokenSigner, (ids, config): (u16, Config)) -> (Boot, Built) {
     let boot = Boot::new(folder)
         .with_clock(Arc::new(clock.clone()))
         .with_ids(Arc::new(SeqIds::for_source(ids)));
     let revocations = Revocations::in_memory(Arc::new(clock.clone()));
     let auth = Arc::new(Auth::new(signer.public_keys(), revocations, Arc::new(clock.clone())));
-    let config = Config {
-        hub,
-        ..Config::default()
-    };
     let built = build(config, Deps { auth }, &boot).await.unwrap();
     (boot, built)
 }
 
 /// Every address is the site's, so that no test asks anyone else.
-fn config(site: &Site) -> HubConfig {
+fn config(site: &Site) -> Config {
     let base = site.base();
-    HubConfig {
+    let hub = HubConfig {
         github_api: base.clone(),
         skills_sh: base.clone(),
         skills_sh_audit: String::new(),
@@ -69,6 +67,10 @@ fn config(site: &Site) -> HubConfig {
         requests_per_minute: 10_000,
         quarantine_items: 8,
         ..HubConfig::default()
+    };
+    Config {
+        hub,
+        ..Config::default()
     }
 }
 
@@ -91,12 +93,17 @@ pub(super) async fn rig() -> Rig {
 impl Rig {
     /// Stops the service and starts it again with other settings of the hub.
     pub(super) async fn restarted(self, change: impl FnOnce(&mut HubConfig)) -> Self {
+        self.reset(|config| change(&mut config.hub)).await
+    }
+
+    /// The same with any other settings.
+    pub(super) async fn reset(self, change: impl FnOnce(&mut Config)) -> Self {
         drop(self.built);
         self.boot.tasks.shutdown(Duration::from_secs(30)).await;
-        let mut hub = config(&self.site);
-        change(&mut hub);
+        let mut config = config(&self.site);
+        change(&mut config);
         let ids = self.ids + 1;
-        let (boot, built) = start(self.folder.path(), &self.clock, &self.signer, (ids, hub)).await;
+        let (boot, built) = start(self.folder.path(), &self.clock, &self.signer, (ids, config)).await;
         Self {
             built,
             boot,

@@ -10,6 +10,7 @@ use steward_skill_core::record::FileEntry;
 use steward_skill_hub::audit::Entry;
 use steward_skill_hub::quarantine::Item;
 use steward_skill_hub::store::Installed;
+use steward_skill_hub::withdrawal::Withdrawal;
 use steward_skill_scanner::{File, Suppression, Tree};
 
 use super::super::rows::{signed, unsigned};
@@ -147,6 +148,39 @@ pub(super) async fn all_installed(connection: &mut SqliteConnection, team: &str)
         .fetch_all(connection)
         .await?;
     parsed(&found)
+}
+
+pub(super) async fn withdrawal(
+    connection: &mut SqliteConnection,
+    team: &str,
+    digest: &str,
+) -> Result<Option<Withdrawal>, HubFailure> {
+    let content: Option<String> =
+        sqlx::query_scalar("SELECT content FROM hub_withdrawals WHERE team = ? AND digest = ?")
+            .bind(team)
+            .bind(digest)
+            .fetch_optional(connection)
+            .await?;
+    Ok(content.map(|content| serde_json::from_str(&content)).transpose()?)
+}
+
+pub(super) async fn withdrawals(connection: &mut SqliteConnection, team: &str) -> Result<Vec<Withdrawal>, HubFailure> {
+    let found: Vec<String> = sqlx::query_scalar("SELECT content FROM hub_withdrawals WHERE team = ? ORDER BY digest")
+        .bind(team)
+        .fetch_all(connection)
+        .await?;
+    parsed(&found)
+}
+
+/// Teams for which something is installed or waits.
+pub(super) async fn teams(connection: &mut SqliteConnection) -> Result<Vec<String>, HubFailure> {
+    let found = sqlx::query_scalar(
+        "SELECT team FROM hub_locks UNION SELECT team FROM hub_items \
+         WHERE state IN ('blocked', 'awaiting_approval', 'approved') ORDER BY team",
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(found)
 }
 
 pub(super) async fn teams_to_rescan(

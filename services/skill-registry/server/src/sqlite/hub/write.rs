@@ -9,6 +9,7 @@ use steward_skill_hub::audit::{Entry, Event};
 use steward_skill_hub::lock::Lock;
 use steward_skill_hub::quarantine::{Item, State};
 use steward_skill_hub::store::Installed;
+use steward_skill_hub::withdrawal::Withdrawal;
 use steward_skill_scanner::Suppression;
 
 use super::super::rows::signed;
@@ -47,6 +48,18 @@ pub(crate) struct Settled {
 #[derive(Debug, Clone)]
 pub(crate) struct Removed {
     pub(crate) name: String,
+    pub(crate) happened: Happened,
+}
+
+/// A withdrawal as it shall be.
+#[derive(Debug, Clone)]
+pub(crate) struct Withdrawn {
+    pub(crate) digest: String,
+    /// What the change rests on.
+    pub(crate) before: Option<Withdrawal>,
+    pub(crate) after: Option<Withdrawal>,
+    /// The skill that is installed with the digest.
+    pub(crate) skill: Option<String>,
     pub(crate) happened: Happened,
 }
 
@@ -139,6 +152,10 @@ pub(super) async fn install(
     if there.map(|installed| installed.lock) != before {
         return Err(HubFailure::Conflict("another revision was installed meanwhile"));
     }
+    let withdrawn = read::withdrawal(connection, &team, &lock.digest).await?;
+    if withdrawn.is_some_and(|withdrawal| withdrawal.is_in_force()) {
+        return Err(HubFailure::Conflict("it was withdrawn meanwhile"));
+    }
     set_item(connection, &team, &item, Some(State::Approved)).await?;
     for change in changes {
         library::commit(connection, change).await?;
@@ -171,6 +188,53 @@ pub(super) async fn remove(
         .bind(name)
         .execute(&mut *connection)
         .await?;
+    append(connection, happened).await
+}
+
+pub(super) async fn withdraw(
+    connection: &mut SqliteConnection,
+    changes: Vec<Change>,
+    withdrawn: Withdrawn,
+) -> Result<(), HubFailure> {
+    let Withdrawn {
+        digest,
+        before,
+        after,
+        skill,
+        happened,
+    } = withdrawn;
+    let team = happened.team.clone();
+    let locks = read::all_installed(connection, &team).await?;
+    let mut locks = locks.into_iter().map(|installed| installed.lock);
+    let there = locks.find(|lock| lock.digest == digest).map(|lock| lock.name);
+    if read::withdrawal(connection, &team, &digest).await? != before || there != skill {
+        return Err(HubFailure::Conflict("it was withdrawn or installed meanwhile"));
+    }
+    for change in changes {
+        library::commit(connection, change).await?;
+    }
+    failpoint::hit("hub.withdraw.inside");
+    match after {
+        Some(after) => {
+            sqlx::query(
+                "INSERT INTO hub_withdrawals (team, digest, force, content) VALUES (?, ?, ?, ?) \
+                 ON CONFLICT (team, digest) DO UPDATE SET force = excluded.force, content = excluded.content",
+            )
+            .bind(&team)
+            .bind(&digest)
+            .bind(i64::from(after.is_in_force()))
+            .bind(serde_json::to_string(&after)?)
+            .execute(&mut *connection)
+            .await?
+        }
+        None => {
+            sqlx::query("DELETE FROM hub_withdrawals WHERE team = ? AND digest = ?")
+                .bind(&team)
+                .bind(&digest)
+                .execute(&mut *connection)
+                .await?
+        }
+    };
     append(connection, happened).await
 }
 

@@ -11,6 +11,7 @@ use steward_skill_hub::archive::ArchiveError;
 use steward_skill_hub::error::{Error, StoreError};
 use steward_skill_hub::quarantine::State;
 use steward_skill_hub::source::SourceError;
+use steward_skill_hub::withdrawal::Standing;
 use steward_skill_scanner::{Scanner, Verdict};
 
 fn text() -> String {
@@ -106,6 +107,16 @@ fn every_error() -> Vec<Error> {
             required: Role::Maintainer,
         },
         Error::NoEntry { sequence: 1 },
+        Error::Withdrawn {
+            standing: Standing::Yanked,
+            reason: text(),
+        },
+        Error::NoWithdrawal { digest: text() },
+        Error::NotPublished { name: text() },
+        Error::NotPublishable {
+            name: text(),
+            problem: "p",
+        },
         Error::Invalid(FieldViolations::one("name", "is wrong")),
     ];
     let of_sources = sources()
