@@ -191,6 +191,7 @@ mod tests {
         assert_eq!(counters.turns_since_memory, 1);
     }
 
+    /// D-41.
     #[test]
     fn using_a_tool_resets_its_own_counter_only() {
         let settings = NudgeSettings {

@@ -112,6 +112,7 @@ async fn a_whole_journal_is_replayed_without_asking_or_writing_anything() {
     );
 }
 
+/// D-44.
 #[tokio::test]
 async fn a_forbidden_tool_is_never_run_and_denials_end_the_review() {
     let shell = |command: &str| calls(&[("shell", command)]);

@@ -339,6 +339,7 @@ async fn steering_is_taken_before_the_next_model_call() {
     );
 }
 
+/// D-66 for what a run may take; a curation asks no model.
 #[tokio::test]
 async fn budgets_end_a_run_between_steps() {
     let mut rig =

@@ -56,7 +56,12 @@ pub async fn any_text_is_a_valid_query(world: &World) {
     for (index, text) in texts.iter().enumerate() {
         assert!(world.found(text).await.contains(&format!("n{index}")), "{text}");
     }
-    assert_eq!(world.found("\"exact words here\"").await, ["n10"]);
+    world.chat("decoy", &["before words here, exact, after"]).await;
+    assert_eq!(
+        world.found("\"exact words here\"").await,
+        ["n10"],
+        "a phrase is in its order"
+    );
     let brackets = "[".repeat(500);
     for odd in [
         "\"",
@@ -300,6 +305,15 @@ pub async fn every_answer_is_bounded(world: &World) {
     let scrolled = world.search.scroll(&asker(None), &scroll).await.unwrap();
     assert!(scrolled.messages.iter().all(|message| message.role != Role::Tool));
     assert_eq!(scrolled.messages.len(), 3);
+
+    let found = world.discover("pelican").await;
+    let around = &found.conversations[0].around;
+    assert!(around.iter().any(|message| message.text.contains("pelican")));
+    assert!(
+        around
+            .iter()
+            .all(|message| message.text.chars().count() <= MESSAGE_CHARS)
+    );
 
     world.create("s2").await;
     world.say("s2", vec![said(&"鸟".repeat(5_000)); 60]).await;

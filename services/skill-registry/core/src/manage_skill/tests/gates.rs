@@ -160,6 +160,7 @@ async fn an_unreadable_record_is_refused_and_hides_nothing_else() {
     assert!(listed.skills.iter().any(|skill| skill.name.as_str() == "mine"));
 }
 
+/// D-24: what takes the content over is there, is another skill, and is not set aside itself.
 #[tokio::test]
 async fn a_curation_says_where_the_content_went() {
     let rig = rig();
@@ -183,6 +184,12 @@ async fn a_curation_says_where_the_content_went() {
         .skill;
     assert!(matches!(gone.state, State::Archived(Archival { absorbed_into, .. }) if absorbed_into == "umbrella"));
     rig.manage(&curation, "umbrella", delete(Some(""))).await.unwrap();
+    rig.made_by(&curation, "late").await;
+    assert_eq!(
+        reason(rig.manage(&curation, "late", delete(Some("umbrella"))).await),
+        "GATE_REFUSED",
+        "an archived skill holds nobody's content"
+    );
 }
 
 #[tokio::test]
