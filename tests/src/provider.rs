@@ -15,8 +15,37 @@ use tonic::{Request, Response, Status};
 #[derive(Debug, Default)]
 struct Kept {
     facts: Vec<String>,
-    turns: Vec<String>,
-    events: Vec<String>,
+    turns: Vec<Told>,
+    events: Vec<Told>,
+}
+
+/// Something that it was told.
+#[derive(Debug)]
+struct Told {
+    /// Person, session, and the name by which it is known again; the last may be empty.
+    by: [String; 3],
+    line: String,
+}
+
+impl Told {
+    fn new(scope: Option<pb::Scope>, name: String, line: String) -> Self {
+        let scope = scope.unwrap_or_default();
+        Self {
+            by: [format!("{}/{}", scope.team, scope.user), scope.session, name],
+            line,
+        }
+    }
+
+    /// Keeps it unless it is there already.
+    fn keep(self, told: &mut Vec<Self>) {
+        if self.by[2].is_empty() || told.iter().all(|one| one.by != self.by) {
+            told.push(self);
+        }
+    }
+
+    fn lines(told: &[Self]) -> Vec<String> {
+        told.iter().map(|one| one.line.clone()).collect()
+    }
 }
 
 /// A running reference memory; it stops with this value.
@@ -77,12 +106,12 @@ impl ReferenceMemory {
 
     /// The turns that it took in, `{words} -> {answer}` each.
     pub fn turns(&self) -> Vec<String> {
-        self.kept.lock().unwrap().turns.clone()
+        Told::lines(&self.kept.lock().unwrap().turns)
     }
 
     /// The events that it heard of.
     pub fn events(&self) -> Vec<String> {
-        self.kept.lock().unwrap().events.clone()
+        Told::lines(&self.kept.lock().unwrap().events)
     }
 }
 
@@ -135,7 +164,7 @@ impl MemoryProviderService for Served {
         self.answer().await;
         let request = request.into_inner();
         let line = format!("{} -> {}", request.user_text, request.assistant_text);
-        self.kept.lock().unwrap().turns.push(line);
+        Told::new(request.scope, request.turn, line).keep(&mut self.kept.lock().unwrap().turns);
         Ok(Response::new(pb::SyncTurnResponse {}))
     }
 
@@ -151,8 +180,21 @@ impl MemoryProviderService for Served {
         self.answer().await;
         let request = request.into_inner();
         let line = format!("{:?}: {}", request.event(), request.detail);
-        self.kept.lock().unwrap().events.push(line);
+        Told::new(request.scope, request.id, line).keep(&mut self.kept.lock().unwrap().events);
         Ok(Response::new(pb::ObserveResponse::default()))
+    }
+
+    async fn erase_person(
+        &self,
+        request: Request<pb::ErasePersonRequest>,
+    ) -> Result<Response<pb::ErasePersonResponse>, Status> {
+        self.answer().await;
+        let request = request.into_inner();
+        let person = format!("{}/{}", request.team, request.user);
+        let mut kept = self.kept.lock().unwrap();
+        kept.turns.retain(|one| one.by[0] != person);
+        kept.events.retain(|one| one.by[0] != person);
+        Ok(Response::new(pb::ErasePersonResponse {}))
     }
 
     async fn shutdown(&self, _: Request<pb::ShutdownRequest>) -> Result<Response<pb::ShutdownResponse>, Status> {

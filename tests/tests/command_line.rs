@@ -288,6 +288,32 @@ async fn chat_without_a_terminal_declines_tools_of_this_machine() {
     assert!(!folder.join("touched").exists());
 }
 
+/// `S-18`, `M-10`: what a conversation opens at its start, and which memory does not hold in this workspace.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chat_opens_skills_at_its_start_and_leaves_out_what_does_not_hold_here() {
+    let model = ModelServer::scripted(|_| Reply::text("fine")).await;
+    let stack = Stack::start("chat-opens", Shape::One, common::no_reviews(&model));
+    let owner = stack.owner().await;
+    let skill = script::skill_text("moor-ship", "Tie the bow line first.");
+    owner.create_skill("moor-ship", &skill).await.unwrap();
+    let check = "exists:ship.log";
+    let added = verb(&stack, &["memory", "add", "The log lies in ship.log", "--while", check]).await;
+    assert!(added.status.success(), "{}", problems(&added));
+    for (flags, opened, remembered) in [
+        (vec![], false, true),
+        (vec!["--preload", "moor-ship", "--failed-check", check], true, false),
+    ] {
+        let mut arguments = vec!["chat", "--no-tools", "-m", "hello"];
+        arguments.extend(flags);
+        let said = verb(&stack, &arguments).await;
+        assert!(said.status.success(), "{}", problems(&said));
+        let requests = model.requests();
+        let system = requests.last().unwrap().system();
+        assert_eq!(system.contains("Tie the bow line first."), opened);
+        assert_eq!(system.contains("The log lies in ship.log"), remembered);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_model_chat_says_in_one_line_how_to_set_one() {
     let stack = Stack::start("chat-no-model", Shape::One, StackOptions::default());

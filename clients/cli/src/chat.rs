@@ -38,6 +38,13 @@ pub struct Arguments {
     /// Project of the team whose notes are read too.
     #[arg(long, default_value = "")]
     project: String,
+    /// Skill by its name, or bundle by its slug, that a new session opens at its start; may be repeated.
+    #[arg(long, value_name = "SKILL", conflicts_with = "session")]
+    preload: Vec<String>,
+    /// Check of a memory entry that failed in this workspace, as the entry has it: a new session does not show such an entry;
+    /// may be repeated.
+    #[arg(long, value_name = "CHECK", conflicts_with = "session")]
+    failed_check: Vec<String>,
     /// Offer no tools that run on this machine.
     #[arg(long)]
     no_tools: bool,
@@ -197,6 +204,8 @@ async fn begin(arguments: &Arguments, folder: &std::path::Path, session: &Sessio
             client_tools,
             environment,
             platform_hint: PLATFORM_HINT.to_owned(),
+            failed_checks: arguments.failed_check.clone(),
+            preload_skills: arguments.preload.clone(),
             ..pb::SessionSetup::default()
         }),
         request_id: request_id(),

@@ -108,6 +108,7 @@ const VERBS: &[(&str, &str)] = &[
     ("skill.v1.ExchangeService/CheckSkill", "skills check"),
     ("skill.v1.ExchangeService/ImportSkill", "skills import"),
     ("skill.v1.ExchangeService/ExportSkill", "skills export"),
+    ("skill.v1.LibraryService/ErasePersonLibrary", "people erase"),
     ("skill.v1.LibraryService/ListSnapshots", "skills snapshots"),
     ("skill.v1.LibraryService/RestoreSnapshot", "skills restore-snapshot"),
     ("skill.v1.ProposalService/ProposeSkill", "skills propose"),

@@ -224,6 +224,7 @@ facade! {
         list_snapshots(ListSnapshotsRequest) -> ListSnapshotsResponse;
         restore_snapshot(RestoreSnapshotRequest) -> RestoreSnapshotResponse;
         set_references(SetReferencesRequest) -> SetReferencesResponse;
+        erase_person_library(ErasePersonLibraryRequest) -> ErasePersonLibraryResponse;
     }
 }
 

@@ -2709,8 +2709,8 @@ pub mod person_service_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// Erases everything for good, for that person and for an admin, and reports what others share that rests on the person,
-        /// and what is left: a session whose turn runs, a review that was asked to stop, a skill that only a maintainer may purge.
-        /// What was told to an external memory is that server's to erase. Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
+        /// and what is left: a session whose turn runs, a review that was asked to stop, an external memory that could not erase.
+        /// Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
         pub async fn erase_person(
             &mut self,
             request: impl tonic::IntoRequest<super::ErasePersonRequest>,
@@ -2767,8 +2767,8 @@ pub mod person_service_server {
             tonic::Status,
         >;
         /// Erases everything for good, for that person and for an admin, and reports what others share that rests on the person,
-        /// and what is left: a session whose turn runs, a review that was asked to stop, a skill that only a maintainer may purge.
-        /// What was told to an external memory is that server's to erase. Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
+        /// and what is left: a session whose turn runs, a review that was asked to stop, an external memory that could not erase.
+        /// Errors: INVALID_REQUEST, DEPENDENCY_UNAVAILABLE.
         async fn erase_person(
             &self,
             request: tonic::Request<super::ErasePersonRequest>,

@@ -200,6 +200,9 @@ pub struct ObserveRequest {
     /// About it, see `Event`; may be empty.
     #[prost(string, tag = "3")]
     pub detail: ::prost::alloc::string::String,
+    /// Names what happened: the same name is the same event, which may come again after a failure; may be empty.
+    #[prost(string, tag = "4")]
+    pub id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for ObserveRequest {
     const NAME: &'static str = "ObserveRequest";
@@ -226,6 +229,39 @@ impl ::prost::Name for ObserveResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.memory.provider.v1.ObserveResponse".into()
+    }
+}
+/// Request of ErasePerson.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ErasePersonRequest {
+    /// The team's id.
+    #[prost(string, tag = "1")]
+    pub team: ::prost::alloc::string::String,
+    /// The person's id in the team.
+    #[prost(string, tag = "2")]
+    pub user: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ErasePersonRequest {
+    const NAME: &'static str = "ErasePersonRequest";
+    const PACKAGE: &'static str = "steward.memory.provider.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.provider.v1.ErasePersonRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.provider.v1.ErasePersonRequest".into()
+    }
+}
+/// Response of ErasePerson.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ErasePersonResponse {}
+impl ::prost::Name for ErasePersonResponse {
+    const NAME: &'static str = "ErasePersonResponse";
+    const PACKAGE: &'static str = "steward.memory.provider.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.memory.provider.v1.ErasePersonResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.memory.provider.v1.ErasePersonResponse".into()
     }
 }
 /// Request of Shutdown.
@@ -532,6 +568,38 @@ pub mod memory_provider_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Erases for good all that was learned of a person, in whatever session, and what was taken in and not learned from yet.
+        /// Called again it goes on with what is left; of a person that is not known there is nothing to erase. A provider that
+        /// cannot leaves it unimplemented, and the person is told so.
+        pub async fn erase_person(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ErasePersonRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ErasePersonResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.memory.provider.v1.MemoryProviderService/ErasePerson",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.memory.provider.v1.MemoryProviderService",
+                        "ErasePerson",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Says that memory-service stops; what was taken in has to be kept by the answer.
         pub async fn shutdown(
             &mut self,
@@ -614,6 +682,16 @@ pub mod memory_provider_service_server {
             &self,
             request: tonic::Request<super::ObserveRequest>,
         ) -> std::result::Result<tonic::Response<super::ObserveResponse>, tonic::Status>;
+        /// Erases for good all that was learned of a person, in whatever session, and what was taken in and not learned from yet.
+        /// Called again it goes on with what is left; of a person that is not known there is nothing to erase. A provider that
+        /// cannot leaves it unimplemented, and the person is told so.
+        async fn erase_person(
+            &self,
+            request: tonic::Request<super::ErasePersonRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ErasePersonResponse>,
+            tonic::Status,
+        >;
         /// Says that memory-service stops; what was taken in has to be kept by the answer.
         async fn shutdown(
             &self,
@@ -917,6 +995,52 @@ pub mod memory_provider_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ObserveSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.memory.provider.v1.MemoryProviderService/ErasePerson" => {
+                    #[allow(non_camel_case_types)]
+                    struct ErasePersonSvc<T: MemoryProviderService>(pub Arc<T>);
+                    impl<
+                        T: MemoryProviderService,
+                    > tonic::server::UnaryService<super::ErasePersonRequest>
+                    for ErasePersonSvc<T> {
+                        type Response = super::ErasePersonResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ErasePersonRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as MemoryProviderService>::erase_person(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ErasePersonSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

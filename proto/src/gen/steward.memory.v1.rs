@@ -1089,6 +1089,9 @@ pub struct EraseUserMemoryResponse {
     /// What others share that rests on the person.
     #[prost(message, repeated, tag = "6")]
     pub derived_entries: ::prost::alloc::vec::Vec<DerivedEntry>,
+    /// What became of the person in the team's external memory.
+    #[prost(enumeration = "ProviderErasure", tag = "7")]
+    pub provider: i32,
 }
 impl ::prost::Name for EraseUserMemoryResponse {
     const NAME: &'static str = "EraseUserMemoryResponse";
@@ -1174,6 +1177,47 @@ impl ::prost::Name for DerivedEntry {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/steward.memory.v1.DerivedEntry".into()
+    }
+}
+/// What became of a person in an external memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ProviderErasure {
+    /// Not given.
+    Unspecified = 0,
+    /// The team has none.
+    None = 1,
+    /// It erased everything of the person.
+    Erased = 2,
+    /// It has no way to erase a person; whoever runs it has to.
+    Unsupported = 3,
+    /// It failed or did not answer; the call is to be made again.
+    Failed = 4,
+}
+impl ProviderErasure {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PROVIDER_ERASURE_UNSPECIFIED",
+            Self::None => "PROVIDER_ERASURE_NONE",
+            Self::Erased => "PROVIDER_ERASURE_ERASED",
+            Self::Unsupported => "PROVIDER_ERASURE_UNSUPPORTED",
+            Self::Failed => "PROVIDER_ERASURE_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PROVIDER_ERASURE_UNSPECIFIED" => Some(Self::Unspecified),
+            "PROVIDER_ERASURE_NONE" => Some(Self::None),
+            "PROVIDER_ERASURE_ERASED" => Some(Self::Erased),
+            "PROVIDER_ERASURE_UNSUPPORTED" => Some(Self::Unsupported),
+            "PROVIDER_ERASURE_FAILED" => Some(Self::Failed),
+            _ => None,
+        }
     }
 }
 /// Why a call of this package failed, beside the reasons of `steward.common.v1.ErrorReason`.
@@ -2414,7 +2458,8 @@ pub mod memory_service_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// Erases for good what memory holds on a person: entries, history, proposals, kept answers. For that person, and for an
-        /// admin. The answer counts what went, what is found afterwards, and names what others share that rests on the person.
+        /// admin. The answer counts what went, what is found afterwards, names what others share that rests on the person, and says
+        /// what the team's external memory, which is asked to erase its part, made of it.
         /// Errors: STORE_NOT_FOUND, METHOD_DENIED.
         pub async fn erase_user_memory(
             &mut self,
@@ -2656,7 +2701,8 @@ pub mod memory_service_server {
             tonic::Status,
         >;
         /// Erases for good what memory holds on a person: entries, history, proposals, kept answers. For that person, and for an
-        /// admin. The answer counts what went, what is found afterwards, and names what others share that rests on the person.
+        /// admin. The answer counts what went, what is found afterwards, names what others share that rests on the person, and says
+        /// what the team's external memory, which is asked to erase its part, made of it.
         /// Errors: STORE_NOT_FOUND, METHOD_DENIED.
         async fn erase_user_memory(
             &self,
@@ -3917,6 +3963,9 @@ pub struct SyncTurnToProviderRequest {
     /// The final answer.
     #[prost(string, tag = "5")]
     pub answer: ::prost::alloc::string::String,
+    /// Whether to answer only when the provider has taken the turn in, or could not in a few tries.
+    #[prost(bool, tag = "6")]
+    pub wait: bool,
 }
 impl ::prost::Name for SyncTurnToProviderRequest {
     const NAME: &'static str = "SyncTurnToProviderRequest";
@@ -3934,6 +3983,10 @@ pub struct SyncTurnToProviderResponse {
     /// Whether the turn is queued; not without a provider, for a bare command, or when the queue is full.
     #[prost(bool, tag = "1")]
     pub queued: bool,
+    /// Of a call that waits: ANSWERED once the provider has it, NONE where there is nothing to hand over, UNAVAILABLE where it
+    /// is to be handed over again.
+    #[prost(enumeration = "ProviderStatus", tag = "2")]
+    pub status: i32,
 }
 impl ::prost::Name for SyncTurnToProviderResponse {
     const NAME: &'static str = "SyncTurnToProviderResponse";
@@ -4012,6 +4065,12 @@ pub struct TellProviderRequest {
     /// About it, see `ProviderEvent`; may be empty.
     #[prost(string, tag = "4")]
     pub detail: ::prost::alloc::string::String,
+    /// Names what happened, so that the provider knows it again; may be empty.
+    #[prost(string, tag = "5")]
+    pub event_id: ::prost::alloc::string::String,
+    /// Whether to answer only when the provider has heard of it, or could not be told in a few tries.
+    #[prost(bool, tag = "6")]
+    pub wait: bool,
 }
 impl ::prost::Name for TellProviderRequest {
     const NAME: &'static str = "TellProviderRequest";
@@ -4026,7 +4085,7 @@ impl ::prost::Name for TellProviderRequest {
 /// Response of TellProvider.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TellProviderResponse {
-    /// What became of it; for queued events that a provider is there.
+    /// What became of it; for queued events that nobody waits for, that a provider is there.
     #[prost(enumeration = "ProviderStatus", tag = "1")]
     pub status: i32,
     /// What ought to survive a compression; empty for other events.
@@ -4270,9 +4329,9 @@ pub mod provider_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Hands over a finished turn. Answers at once; turns of a session reach the provider one after the other, in the order in
-        /// which they were handed over. A command is reduced to the person's own words, and a bare one is left out. Errors:
-        /// INVALID_REQUEST, STORE_NOT_FOUND.
+        /// Hands over a finished turn. Answers at once, or with `wait` when the provider has taken it in or is given up; turns of a
+        /// session reach the provider one after the other, in the order in which they were handed over. A command is reduced to
+        /// the person's own words, and a bare one is left out. Errors: INVALID_REQUEST, STORE_NOT_FOUND.
         pub async fn sync_turn_to_provider(
             &mut self,
             request: impl tonic::IntoRequest<super::SyncTurnToProviderRequest>,
@@ -4333,7 +4392,8 @@ pub mod provider_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Tells the provider of something that happened. All but PRE_COMPRESS are queued behind the turns and answered at once.
+        /// Tells the provider of something that happened. All but PRE_COMPRESS are queued behind the turns and answered at once,
+        /// or with `wait` as SyncTurnToProvider does.
         /// Errors: INVALID_REQUEST, STORE_NOT_FOUND.
         pub async fn tell_provider(
             &mut self,
@@ -4394,9 +4454,9 @@ pub mod provider_service_server {
             tonic::Response<super::RecallFromProviderResponse>,
             tonic::Status,
         >;
-        /// Hands over a finished turn. Answers at once; turns of a session reach the provider one after the other, in the order in
-        /// which they were handed over. A command is reduced to the person's own words, and a bare one is left out. Errors:
-        /// INVALID_REQUEST, STORE_NOT_FOUND.
+        /// Hands over a finished turn. Answers at once, or with `wait` when the provider has taken it in or is given up; turns of a
+        /// session reach the provider one after the other, in the order in which they were handed over. A command is reduced to
+        /// the person's own words, and a bare one is left out. Errors: INVALID_REQUEST, STORE_NOT_FOUND.
         async fn sync_turn_to_provider(
             &self,
             request: tonic::Request<super::SyncTurnToProviderRequest>,
@@ -4413,7 +4473,8 @@ pub mod provider_service_server {
             tonic::Response<super::CallProviderToolResponse>,
             tonic::Status,
         >;
-        /// Tells the provider of something that happened. All but PRE_COMPRESS are queued behind the turns and answered at once.
+        /// Tells the provider of something that happened. All but PRE_COMPRESS are queued behind the turns and answered at once,
+        /// or with `wait` as SyncTurnToProvider does.
         /// Errors: INVALID_REQUEST, STORE_NOT_FOUND.
         async fn tell_provider(
             &self,

@@ -2710,6 +2710,49 @@ pub mod exchange_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// Request of ErasePersonLibrary.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ErasePersonLibraryRequest {
+    /// The person, `teams/{team}/users/{user}`.
+    #[prost(string, tag = "1")]
+    pub user: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ErasePersonLibraryRequest {
+    const NAME: &'static str = "ErasePersonLibraryRequest";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ErasePersonLibraryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ErasePersonLibraryRequest".into()
+    }
+}
+/// Response of ErasePersonLibrary.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ErasePersonLibraryResponse {
+    /// Skills that were destroyed.
+    #[prost(uint64, tag = "1")]
+    pub skills: u64,
+    /// Their revisions.
+    #[prost(uint64, tag = "2")]
+    pub revisions: u64,
+    /// Bundles, hidden marks, waiting writes and proposals.
+    #[prost(uint64, tag = "3")]
+    pub others: u64,
+    /// What is still found of the person's own; anything but 0 is a fault.
+    #[prost(uint64, tag = "4")]
+    pub found_after: u64,
+}
+impl ::prost::Name for ErasePersonLibraryResponse {
+    const NAME: &'static str = "ErasePersonLibraryResponse";
+    const PACKAGE: &'static str = "steward.skill.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.skill.v1.ErasePersonLibraryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.skill.v1.ErasePersonLibraryResponse".into()
+    }
+}
 /// A skill with what decides on its age.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LibraryRecord {
@@ -3516,6 +3559,39 @@ pub mod library_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Destroys for good what the library holds of a person alone: their own skills, archived ones too, with all revisions and
+        /// the bytes that nothing else has, their bundles, what they hid, and their writes and proposals that wait or waited. For
+        /// that person by hand, and for an admin, who sees none of it and is told numbers. What the team shares stays. Errors:
+        /// SKILL_NOT_FOUND (anybody else), INVALID_REQUEST.
+        pub async fn erase_person_library(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ErasePersonLibraryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ErasePersonLibraryResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/steward.skill.v1.LibraryService/ErasePersonLibrary",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "steward.skill.v1.LibraryService",
+                        "ErasePersonLibrary",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -3596,6 +3672,17 @@ pub mod library_service_server {
             request: tonic::Request<super::SetReferencesRequest>,
         ) -> std::result::Result<
             tonic::Response<super::SetReferencesResponse>,
+            tonic::Status,
+        >;
+        /// Destroys for good what the library holds of a person alone: their own skills, archived ones too, with all revisions and
+        /// the bytes that nothing else has, their bundles, what they hid, and their writes and proposals that wait or waited. For
+        /// that person by hand, and for an admin, who sees none of it and is told numbers. What the team shares stays. Errors:
+        /// SKILL_NOT_FOUND (anybody else), INVALID_REQUEST.
+        async fn erase_person_library(
+            &self,
+            request: tonic::Request<super::ErasePersonLibraryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ErasePersonLibraryResponse>,
             tonic::Status,
         >;
     }
@@ -3982,6 +4069,52 @@ pub mod library_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = SetReferencesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/steward.skill.v1.LibraryService/ErasePersonLibrary" => {
+                    #[allow(non_camel_case_types)]
+                    struct ErasePersonLibrarySvc<T: LibraryService>(pub Arc<T>);
+                    impl<
+                        T: LibraryService,
+                    > tonic::server::UnaryService<super::ErasePersonLibraryRequest>
+                    for ErasePersonLibrarySvc<T> {
+                        type Response = super::ErasePersonLibraryResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ErasePersonLibraryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LibraryService>::erase_person_library(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ErasePersonLibrarySvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -2,9 +2,11 @@
 //! does not come back is closed.
 
 mod credentials;
+mod debts;
 mod expired_turns;
 mod revocations;
 
 pub(crate) use credentials::CredentialFiles;
+pub(crate) use debts::Debts;
 pub(crate) use expired_turns::ExpiredTurns;
 pub(crate) use revocations::RevocationPush;

@@ -16,11 +16,12 @@ use steward_runtime::reconcile::{Every, Nudge, Reconciler as _, Runner};
 use steward_runtime::{Boot, Policy, StartError, data_dir};
 use steward_tools::{BuiltinTools, Clients};
 
-use crate::background::{CredentialFiles, ExpiredTurns, RevocationPush};
+use crate::background::{CredentialFiles, Debts, ExpiredTurns, RevocationPush};
 use crate::config::Config;
 use crate::grpc::{AccessRpc, AgentRpc, ModelRpc, SessionRpc};
 use crate::locks::SessionLocks;
 use crate::model::Models;
+use crate::owed::Owed;
 use crate::peers::{RecallSessions, RemoteBeside, RemoteKnowledge};
 use crate::sessions::Sessions;
 use crate::signer::{KeySigner, Minter};
@@ -40,6 +41,9 @@ const RENEW_EVERY: Duration = Duration::from_hours(24);
 
 /// How often turns are looked for whose client did not come in time.
 const EXPIRE_EVERY: Duration = Duration::from_mins(5);
+
+/// How often external memories are told what they are still owed.
+const TELL_EVERY: Duration = Duration::from_mins(1);
 
 /// What the service needs from others. The wires carry no credentials; this service adds its own.
 #[derive(Debug, Clone)]
@@ -74,6 +78,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         access,
         push,
         nudge,
+        owing,
         folder,
         ..
     } = ground;
@@ -85,7 +90,10 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
     };
     let push_every = Every::new(Duration::from_secs(config.revocation_push_seconds.into()));
     let expiry = ExpiredTurns { turns: turns.clone() };
+    let debts = Debts { turns: turns.clone() };
     let (files_name, push_name, expiry_name) = (files.name(), push.name(), expiry.name());
+    let debts_name = debts.name();
+    let debts = Runner::new(debts, Every::new(TELL_EVERY), owing, Arc::clone(&boot.clock));
     let files = Runner::new(files, Every::new(RENEW_EVERY), Nudge::new(), Arc::clone(&boot.clock));
     let expiries = Runner::new(expiry, Every::new(EXPIRE_EVERY), Nudge::new(), Arc::clone(&boot.clock));
     let pushes = Runner::new(push.clone(), push_every, nudge, Arc::clone(&boot.clock));
@@ -97,6 +105,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .background(files_name, Policy::ESSENTIAL, |tasks| files.run(tasks.stopping()))
         .background(push_name, Policy::ESSENTIAL, |tasks| pushes.run(tasks.stopping()))
         .background(expiry_name, Policy::ESSENTIAL, |tasks| expiries.run(tasks.stopping()))
+        .background(debts_name, Policy::ESSENTIAL, |tasks| debts.run(tasks.stopping()))
         .build()
         .await
 }
@@ -108,6 +117,9 @@ struct Ground {
     minter: Minter,
     push: RevocationPush,
     nudge: Nudge,
+    /// What external memories are owed, and what wakes up who tells them.
+    owed: Arc<dyn Owed>,
+    owing: Nudge,
 }
 
 async fn ground(config: &Config, deps: &Deps, boot: &Boot) -> Result<Ground, StartError> {
@@ -124,6 +136,7 @@ async fn ground(config: &Config, deps: &Deps, boot: &Boot) -> Result<Ground, Sta
         Ok(())
     });
     let (clock, ids) = (&boot.clock, &boot.ids);
+    let owed: Arc<dyn Owed> = Arc::new(store.clone());
     let access = Access::new(Arc::new(store), Arc::clone(&signer), Arc::clone(clock), Arc::clone(ids));
     let minter = Minter::new(signer, Arc::clone(clock), Arc::clone(ids));
     let nudge = Nudge::new();
@@ -145,6 +158,8 @@ async fn ground(config: &Config, deps: &Deps, boot: &Boot) -> Result<Ground, Sta
         minter,
         push,
         nudge,
+        owed,
+        owing: Nudge::new(),
     })
 }
 
@@ -175,6 +190,7 @@ fn conversations(
         Arc::new(knowledge),
         models.clone(),
         Arc::clone(clock),
+        (Arc::clone(&ground.owed), ground.owing.clone()),
     );
     let turns = Turns::new(Parts {
         sessions: store,
@@ -182,6 +198,7 @@ fn conversations(
         models: models.clone(),
         tools: Arc::new(tools),
         beside: Arc::new(beside),
+        owed: Arc::clone(&ground.owed),
         minter: minter.clone(),
         tasks: boot.tasks.clone(),
         clock: Arc::clone(clock),

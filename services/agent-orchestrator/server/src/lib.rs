@@ -9,6 +9,7 @@ mod grpc;
 mod locks;
 mod metrics;
 mod model;
+mod owed;
 mod peers;
 mod sessions;
 mod signer;

@@ -10,8 +10,10 @@ use steward_client::{ClientError, ErrorOrigin};
 use steward_orchestrator_core::Error;
 
 #[cfg(test)]
+pub(crate) use beside::Expanded;
+#[cfg(test)]
 pub(crate) use beside::ProviderReply;
-pub(crate) use beside::{At, Beside, Happened, ProviderCall, RemoteBeside};
+pub(crate) use beside::{At, Beside, Happened, ProviderCall, RemoteBeside, Told};
 pub(crate) use knowledge::{About, Knowledge, Known, Offered, RemoteKnowledge};
 pub(crate) use recall::RecallSessions;
 

@@ -18,9 +18,11 @@ use steward_orchestrator_core::session::{
     ClientTool, ClientToolSpec, KeptFile, KeptSetup, MAX_TITLE, MessagePage, NewSession, Session, SessionKey,
     SessionPage, SessionStore, Setup, check_tool_names, derived_session_id, screen_context_files,
 };
+use steward_runtime::reconcile::Nudge;
 
 use crate::locks::SessionLocks;
 use crate::model::Models;
+use crate::owed::Owed;
 use crate::peers::{About, Knowledge, Known, Offered};
 use crate::signer::Person;
 
@@ -49,6 +51,9 @@ pub(crate) struct Sessions {
     knowledge: Arc<dyn Knowledge>,
     models: Models,
     clock: Arc<dyn Clock>,
+    owed: Arc<dyn Owed>,
+    /// Wakes up who tells external memories what they are owed.
+    nudge: Nudge,
 }
 
 impl fmt::Debug for Sessions {
@@ -76,6 +81,7 @@ impl Sessions {
         knowledge: Arc<dyn Knowledge>,
         models: Models,
         clock: Arc<dyn Clock>,
+        (owed, nudge): (Arc<dyn Owed>, Nudge),
     ) -> Self {
         Self {
             store,
@@ -83,6 +89,8 @@ impl Sessions {
             knowledge,
             models,
             clock,
+            owed,
+            nudge,
         }
     }
 

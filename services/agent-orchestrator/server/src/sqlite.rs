@@ -1,6 +1,7 @@
 //! Access in SQLite: one database for all teams, `access.db`. Not a rule here: what may be written is decided in the core;
 //! the checks in these transactions are those that only a transaction can make.
 
+mod owed;
 mod read;
 mod rows;
 #[cfg(test)]

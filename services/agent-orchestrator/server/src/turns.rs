@@ -12,6 +12,7 @@ mod lines;
 mod live;
 mod log;
 mod natives;
+mod owed;
 mod pending;
 mod ports;
 mod registry;
@@ -40,12 +41,14 @@ use steward_tools::{BuiltinTools, ToolAnswer, ToolContext};
 use crate::locks::SessionLocks;
 use crate::metrics::TurnMetrics;
 use crate::model::Models;
+use crate::owed::Owed;
 use crate::peers::Beside;
 use crate::signer::{Minter, Person};
 
 use lines::Lines;
 use registry::Registry;
 
+pub(crate) use beside::has_provider;
 pub(crate) use log::Following;
 
 /// The built-in tools, as a turn calls them.
@@ -82,6 +85,8 @@ pub(crate) struct Parts {
     pub(crate) models: Models,
     pub(crate) tools: Arc<dyn ToolRunner>,
     pub(crate) beside: Arc<dyn Beside>,
+    /// What external memories are still to be told.
+    pub(crate) owed: Arc<dyn Owed>,
     pub(crate) minter: Minter,
     pub(crate) tasks: Tasks,
     pub(crate) clock: Arc<dyn Clock>,

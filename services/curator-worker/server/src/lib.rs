@@ -135,6 +135,7 @@ fn people(config: &Config, deps: &Deps, ledger: &Ledger, boot: &Boot) -> People 
         sessions: deps.sessions.clone().with_credentials(own),
         memory: deps.memory.clone(),
         skills: deps.skills.clone(),
+        libraries: deps.library.clone(),
         exchange: deps.exchange.clone(),
     }
 }

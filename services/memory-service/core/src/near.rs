@@ -13,31 +13,49 @@ use crate::entry::Entry;
 /// Words in a row that two texts must share for one to repeat the other; a shorter text must be shared whole.
 const SHINGLE: usize = 6;
 
-/// A text without what makes no difference: compatibility forms, case, blanks, and signs at the ends of words.
-fn words(text: &str) -> Vec<String> {
-    let folded: String = text.nfkc().flat_map(char::to_lowercase).nfkc().collect();
-    let mut words = Vec::new();
-    for word in folded.split(|character: char| !character.is_alphanumeric()) {
-        let mut latin = String::new();
-        for character in word.chars() {
-            // Scripts without blanks between words are compared character by character.
-            if matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}') {
-                words.extend((!latin.is_empty()).then(|| std::mem::take(&mut latin)));
-                words.push(character.to_string());
-            } else {
-                latin.push(character);
-            }
+/// Whether a character is a word of its own: scripts without blanks between words are compared character by character.
+const fn is_word(character: char) -> bool {
+    matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// A text without what makes no difference, a character at a time: compatibility forms, case, blanks, and signs at the ends of
+/// words; one blank between two words. Most texts differ early, so that little of them is looked at.
+fn folded(text: &str) -> impl Iterator<Item = char> + '_ {
+    let mut letters = text.nfkc().flat_map(char::to_lowercase).nfkc();
+    let (mut apart, mut begun, mut held) = (false, false, None);
+    std::iter::from_fn(move || {
+        if let Some(letter) = held.take() {
+            return Some(letter);
         }
-        words.extend((!latin.is_empty()).then_some(latin));
-    }
-    words
+        loop {
+            let letter = letters.next()?;
+            if !letter.is_alphanumeric() {
+                apart = true;
+                continue;
+            }
+            let blank = begun && (apart || is_word(letter));
+            begun = true;
+            apart = is_word(letter);
+            if blank {
+                held = Some(letter);
+                return Some(' ');
+            }
+            return Some(letter);
+        }
+    })
+}
+
+/// The words of a text without what makes no difference.
+fn words(text: &str) -> Vec<String> {
+    let folded: String = folded(text).collect();
+    folded.split_whitespace().map(str::to_owned).collect()
 }
 
 /// An entry of `book` other than an equal one that says the same in nearly the same letters.
 pub fn twin<'b>(book: &'b Book, content: &str) -> Option<&'b Entry> {
-    let wanted = words(content);
-    let is_twin = |entry: &&Entry| entry.content != content && !wanted.is_empty() && words(&entry.content) == wanted;
-    book.entries.iter().find(is_twin)
+    let wanted: String = folded(content).collect();
+    let is_twin = |entry: &&Entry| entry.content != content && folded(&entry.content).eq(wanted.chars());
+    book.entries.iter().find(|entry| !wanted.is_empty() && is_twin(entry))
 }
 
 /// What a list of operations is about, whatever the order of the words: the same candidate in another dress has the same.
@@ -97,6 +115,14 @@ mod tests {
             "an equal one is no near one"
         );
         assert!(twin(&book, "…").is_none());
+    }
+
+    /// Words are what stands between signs; in scripts without blanks each character is one.
+    #[test]
+    fn words_are_told_apart_by_signs_and_by_script() {
+        assert_eq!(words("  Ｔabs, not—spaces! "), ["tabs", "not", "spaces"]);
+        assert_eq!(words("用vim编辑 3次"), ["用", "vim", "编", "辑", "3", "次"]);
+        assert_eq!(words("…"), Vec::<String>::new());
     }
 
     /// `L-7`.

@@ -83,6 +83,15 @@ pub enum Event {
     SessionEnd,
 }
 
+/// What a provider made of the wish to erase a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Erasing {
+    /// Everything of the person is gone.
+    Erased,
+    /// It has no way to do that.
+    Unsupported,
+}
+
 /// Why a provider gave no answer; for the log.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -99,8 +108,10 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     async fn sync_turn(&self, scope: &Scope, turn: &Turn) -> Result<(), ProviderError>;
     /// Calls a tool.
     async fn call_tool(&self, scope: &Scope, call: &ToolCall) -> Result<ToolReply, ProviderError>;
-    /// Hears of an event; the answer counts before a compression only.
-    async fn observe(&self, scope: &Scope, event: &Event) -> Result<String, ProviderError>;
+    /// Hears of an event; the answer counts before a compression only. The same `id` is the same event, if it is not empty.
+    async fn observe(&self, scope: &Scope, event: &Event, id: &str) -> Result<String, ProviderError>;
+    /// Erases all that it learned of a person in whatever session (`M-14`); again, it goes on with what is left.
+    async fn erase_person(&self, team: &TeamId, user: &UserId) -> Result<Erasing, ProviderError>;
     /// Is told that we stop.
     async fn shutdown(&self) -> Result<(), ProviderError>;
 }

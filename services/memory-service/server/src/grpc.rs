@@ -32,6 +32,7 @@ use tokio::sync::broadcast::{self, Sender};
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::provider::ProviderHandlers;
+use crate::providers::Desk;
 
 /// `ErrorInfo.domain` of this service.
 const DOMAIN: &str = "memory.steward.dev";
@@ -40,14 +41,15 @@ const DOMAIN: &str = "memory.steward.dev";
 #[derive(Debug, Clone)]
 pub(crate) struct Handlers {
     memory: Memory,
+    desk: Desk,
     /// Teams in which something may wait for someone now that did not before, or no longer does.
     changes: Sender<TeamId>,
 }
 
 impl Handlers {
-    pub(crate) fn new(memory: Memory) -> Self {
+    pub(crate) fn new(memory: Memory, desk: Desk) -> Self {
         let (changes, _) = broadcast::channel(REMEMBERED_CHANGES);
-        Self { memory, changes }
+        Self { memory, desk, changes }
     }
 
     /// Tells those who watch an inbox of the caller's team that a write has ended well.
@@ -214,7 +216,7 @@ impl MemoryService for Handlers {
         request: Request<pb::EraseUserMemoryRequest>,
     ) -> Result<Response<pb::EraseUserMemoryResponse>, Status> {
         let team = team_of(&request);
-        self.wrote(team, user_memory::erase_user_memory(&self.memory, request).await)
+        self.wrote(team, user_memory::erase_user_memory(&self.memory, &self.desk, request).await)
     }
 
     type WatchInboxStream = inbox::Inboxes;

@@ -54,7 +54,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         Arc::clone(&boot.ids),
         config.limits(),
     );
-    let server = MemoryServiceServer::new(grpc::Handlers::new(memory))
+    let server = MemoryServiceServer::new(grpc::Handlers::new(memory, desk.clone()))
         .max_decoding_message_size(steward_grpc::MAX_MESSAGE_BYTES)
         .max_encoding_message_size(steward_grpc::MAX_MESSAGE_BYTES);
     let providers = ProviderServiceServer::new(grpc::ProviderHandlers::new(desk))

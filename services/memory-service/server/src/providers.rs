@@ -2,7 +2,7 @@
 //!
 //! Reads have a deadline and a breaker, so that a slow or dead provider costs a turn at most that deadline, and soon
 //! nothing. Writes of a session stand in one line each and are made one after the other, tried again a few times, then let
-//! go of with a word in the log. When the service stops, lines have a few seconds to empty.
+//! go of with a word in the log; whoever waits for one is told and may hand it over again. When the service stops, lines have a few seconds to empty.
 
 mod grpc;
 mod lane;
@@ -15,15 +15,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steward_base::names::TeamId;
+use steward_base::names::{TeamId, UserId};
 use steward_base::{Caller, Clock, Origin};
 use steward_memory_core::provider::{
-    Breaker, Event, Provider, ProviderError, Providers, Scope, ToolCall, ToolReply, ToolSchema, Turn, accept, fenced,
-    own_answer, shown, words,
+    Breaker, Erasing, Event, Provider, ProviderError, Providers, Scope, ToolCall, ToolReply, ToolSchema, Turn, accept,
+    fenced, own_answer, shown, words,
 };
 use tokio::time::timeout;
 
-use self::lane::{Lane, Task};
+use self::lane::{Fate, Lane, Task};
 use crate::config::{ProviderConfig, ProviderKind};
 
 pub(crate) use self::grpc::GrpcProvider;
@@ -35,6 +35,8 @@ const READ_TIME: Duration = Duration::from_millis(1_500);
 const TOOL_TIME: Duration = Duration::from_secs(20);
 /// How long lines have to empty when the service stops.
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(5);
+/// How long somebody waits for a write who wants to know what became of it; the write goes on.
+const WAIT_TIME: Duration = Duration::from_secs(15);
 /// Most that is recalled for one message.
 const RECALLED: usize = 8;
 /// Sessions whose lines are kept.
@@ -49,6 +51,33 @@ pub(crate) enum Asked<T> {
     None,
     /// It failed, or is left alone for now.
     Unavailable,
+}
+
+/// What became of a person in an external memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PersonErasure {
+    /// The team has none.
+    None,
+    /// Nothing of the person is left there.
+    Erased,
+    /// It cannot erase a person.
+    Unsupported,
+    /// It failed or did not answer.
+    Failed,
+}
+
+/// A write that stands in line.
+#[derive(Debug)]
+pub(crate) struct Queued(Fate);
+
+impl Queued {
+    /// Waits, not for ever, until the provider has it.
+    pub(crate) async fn made(self) -> Asked<()> {
+        match timeout(WAIT_TIME, self.0).await {
+            Ok(Ok(true)) => Asked::Answered(()),
+            Ok(Ok(false) | Err(_)) | Err(_) => Asked::Unavailable,
+        }
+    }
 }
 
 /// What a provider adds to a session.
@@ -128,12 +157,21 @@ impl Desk {
         }
     }
 
-    /// Queues a turn; `false` when there is nothing to queue or no room.
-    pub(crate) fn sync(&self, caller: &Caller, scope: &Scope, id: String, message: &str, answer: &str) -> bool {
+    /// Queues a turn: nothing where there is nothing to queue, unavailable without room.
+    pub(crate) fn sync(
+        &self,
+        caller: &Caller,
+        scope: &Scope,
+        id: String,
+        message: &str,
+        answer: &str,
+    ) -> Asked<Queued> {
         let Some(attached) = self.of(caller, scope) else {
-            return false;
+            return Asked::None;
         };
-        let Some(words) = words(message) else { return false };
+        let Some(words) = words(message) else {
+            return Asked::None;
+        };
         let turn = Turn {
             id,
             user: words.to_owned(),
@@ -153,19 +191,43 @@ impl Desk {
             .map_or(Asked::Unavailable, Asked::Answered)
     }
 
-    /// Tells of an event: at once before a compression, which waits for the answer; else behind the turns.
-    pub(crate) async fn tell(&self, caller: &Caller, scope: &Scope, event: Event) -> Asked<String> {
+    /// Tells what is about to be compressed, and waits for what ought to stay.
+    pub(crate) async fn before_compression(&self, caller: &Caller, scope: &Scope, event: &Event) -> Asked<String> {
         let Some(attached) = self.of(caller, scope) else {
             return Asked::None;
         };
-        if !matches!(event, Event::PreCompress(_)) {
-            attached.queue(scope, Task::Tell(event));
-            return Asked::Answered(String::new());
-        }
-        let telling = attached.provider.observe(scope, &event);
+        let telling = attached.provider.observe(scope, event, "");
         match attached.ask(READ_TIME, telling).await {
             None => Asked::Unavailable,
             Some(text) => Asked::Answered(shown(&text)),
+        }
+    }
+
+    /// Tells of an event behind the turns.
+    pub(crate) fn tell(&self, caller: &Caller, scope: &Scope, event: Event, id: String) -> Asked<Queued> {
+        let Some(attached) = self.of(caller, scope) else {
+            return Asked::None;
+        };
+        attached.queue(scope, Task::Tell(event, id))
+    }
+
+    /// Has everything of a person erased: what waits to be told of them is not told any more (`M-14`).
+    pub(crate) async fn erase(&self, team: &TeamId, user: &UserId) -> PersonErasure {
+        let Some(attached) = self.attached.get(team) else {
+            return PersonErasure::None;
+        };
+        attached.abandon(user).await;
+        match timeout(TOOL_TIME, attached.provider.erase_person(team, user)).await {
+            Ok(Ok(Erasing::Erased)) => PersonErasure::Erased,
+            Ok(Ok(Erasing::Unsupported)) => PersonErasure::Unsupported,
+            Ok(Err(error)) => {
+                tracing::warn!(%team, %error, "an external memory could not erase a person");
+                PersonErasure::Failed
+            }
+            Err(_) => {
+                tracing::warn!(%team, "an external memory took too long to erase a person");
+                PersonErasure::Failed
+            }
         }
     }
 
@@ -208,7 +270,7 @@ impl Attached {
         }
     }
 
-    fn queue(self: &Arc<Self>, scope: &Scope, task: Task) -> bool {
+    fn queue(self: &Arc<Self>, scope: &Scope, task: Task) -> Asked<Queued> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.len() >= MOST_LANES {
             lanes.retain(|_, lane| !lane.is_idle());
@@ -217,6 +279,17 @@ impl Attached {
             .entry(scope.clone())
             .or_insert_with(|| Lane::start(Arc::clone(&self.provider), scope.clone()));
         lane.push(task)
+            .map_or(Asked::Unavailable, |fate| Asked::Answered(Queued(fate)))
+    }
+
+    /// Takes the person's lines away with all that waits in them.
+    async fn abandon(&self, user: &UserId) {
+        let lanes: Vec<Lane> = {
+            let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            let own: Vec<Scope> = lanes.keys().filter(|scope| scope.user == *user).cloned().collect();
+            own.iter().filter_map(|scope| lanes.remove(scope)).collect()
+        };
+        futures::future::join_all(lanes.into_iter().map(Lane::abandon)).await;
     }
 
     async fn drain(&self) {

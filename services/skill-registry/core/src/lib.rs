@@ -12,6 +12,7 @@ pub mod bundle;
 pub mod commands;
 pub mod conformance;
 mod dialect;
+pub mod erase_person;
 pub mod error;
 pub mod export_skill;
 pub mod external;

@@ -1,5 +1,6 @@
 //! A store in memory: for tests of the rules, and what the contract suite is first run on.
 
+mod erase;
 mod library;
 mod secrets;
 mod shelf;
@@ -404,6 +405,7 @@ mod tests {
     #[tokio::test]
     async fn it_fulfils_the_contract() {
         crate::store::contract::check(|| async { InMemorySkillStore::new() }).await;
+        crate::store::contract::erase::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::library::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::shelf::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::secrets::check(|| async { InMemorySkillStore::new() }).await;

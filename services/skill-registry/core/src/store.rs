@@ -5,6 +5,7 @@
 //! read, and the first answer.
 
 pub mod contract;
+mod erase;
 mod secrets;
 mod shelf;
 
@@ -19,6 +20,7 @@ use crate::name::Scope;
 use crate::proposals::Proposal;
 use crate::record::{Files, Found, Revision, SkillRecord};
 
+pub use erase::{EraseStore, Erased, Erasure};
 pub use secrets::SecretStore;
 pub use shelf::{BundleStore, ProposalStore};
 
@@ -145,7 +147,7 @@ pub struct Purge {
 
 /// Where skills are kept. Implementations pass [`contract::check`].
 #[async_trait]
-pub trait SkillStore: BundleStore + ProposalStore + SecretStore + std::fmt::Debug + Send + Sync {
+pub trait SkillStore: BundleStore + ProposalStore + SecretStore + EraseStore + std::fmt::Debug + Send + Sync {
     /// What was answered to this request id before.
     async fn first_answer(&self, team: &TeamId, scope: &str, id: &str) -> Result<Option<FirstAnswer>, StoreFault>;
 

@@ -3,6 +3,7 @@
 //! SQL stands beside the function that runs it: [`read`] for what is asked, [`write`] for the one transaction per
 //! change, [`rows`] between columns and records. Rules are not here; the core decides before a change is handed over.
 
+mod erase;
 mod hub;
 mod library;
 mod proposals;

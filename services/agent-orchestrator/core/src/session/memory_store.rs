@@ -296,6 +296,7 @@ impl Kept {
         if !append.title.is_empty() {
             self.session.title = append.title;
         }
+        self.session.exposures.extend(append.exposures);
         if append.release {
             self.holding = None;
         }

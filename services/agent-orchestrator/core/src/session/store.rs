@@ -146,6 +146,8 @@ pub struct Append {
     pub due_review: Option<DueReview>,
     /// New title; empty leaves it.
     pub title: String,
+    /// What the messages show of what was learned, beside what the session was shown before.
+    pub exposures: Vec<Exposure>,
 }
 
 /// What an append came to.

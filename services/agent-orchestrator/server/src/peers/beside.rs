@@ -10,12 +10,14 @@ use steward_base::names::{SessionId, session_name, user_name};
 use steward_client::{ClientError, CommandClient, Credentials, MemoryClient, ProviderClient, Wire};
 use steward_guard::correction;
 use steward_orchestrator_core::Error;
+use steward_orchestrator_core::session::Exposure;
 use steward_proto::memory::v1 as memory;
 use steward_proto::memory::v1::ProviderStatus;
 use steward_proto::skill::v1 as skill;
 use tokio::time::timeout;
 
 use super::failed;
+use super::knowledge::exposure_from_pb;
 use crate::signer::{Minter, Person};
 
 /// How long a turn waits for what an external memory recalls. The service gives the memory itself less.
@@ -41,6 +43,36 @@ pub(crate) enum Happened {
     MemoryWrite,
 }
 
+/// What a typed command becomes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expanded {
+    /// The message for the agent.
+    pub(crate) message: String,
+    /// Which revision of each skill is in it.
+    pub(crate) exposures: Vec<Exposure>,
+}
+
+/// What became of something that an external memory is to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It has it.
+    Taken,
+    /// There is nothing to tell, or nobody to tell it to.
+    Nothing,
+    /// It did not take it in; to be told again.
+    Later,
+}
+
+impl From<ProviderStatus> for Told {
+    fn from(status: ProviderStatus) -> Self {
+        match status {
+            ProviderStatus::Answered => Self::Taken,
+            ProviderStatus::None => Self::Nothing,
+            ProviderStatus::Unspecified | ProviderStatus::Unavailable => Self::Later,
+        }
+    }
+}
+
 /// A call of a tool of the external memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProviderCall<'a> {
@@ -62,7 +94,7 @@ pub(crate) struct ProviderReply {
 pub(crate) trait Beside: fmt::Debug + Send + Sync {
     /// The message that a typed command becomes; `None` where there is no such command. [`Error::Invalid`] where the
     /// command cannot be opened, which the person can mend; [`Error::Unavailable`].
-    async fn expand(&self, at: &At, typed: &str) -> Result<Option<String>, Error>;
+    async fn expand(&self, at: &At, typed: &str) -> Result<Option<Expanded>, Error>;
 
     /// Stages what the person corrects in their own words in message `seq`; whether there was anything.
     async fn stage_correction(&self, at: &At, seq: u64, words: &str) -> Result<bool, Error>;
@@ -70,8 +102,11 @@ pub(crate) trait Beside: fmt::Debug + Send + Sync {
     /// The fenced block for the person's words, if the external memory has one in time.
     async fn recall(&self, at: &At, words: &str) -> Option<String>;
 
-    /// Hands a finished turn over to the external memory.
-    async fn sync(&self, at: &At, words: &str, answer: &str) -> Result<(), Error>;
+    /// Hands a finished turn over to the external memory, and waits until it has it or could not take it in.
+    async fn sync(&self, at: &At, words: &str, answer: &str) -> Result<Told, Error>;
+
+    /// Tells it that the session is over, and waits likewise.
+    async fn end(&self, at: &At) -> Result<Told, Error>;
 
     /// Tells the external memory of something.
     async fn tell(&self, at: &At, happened: Happened, detail: &str) -> Result<(), Error>;
@@ -122,7 +157,7 @@ impl At {
 
 #[async_trait]
 impl Beside for RemoteBeside {
-    async fn expand(&self, at: &At, typed: &str) -> Result<Option<String>, Error> {
+    async fn expand(&self, at: &At, typed: &str) -> Result<Option<Expanded>, Error> {
         let commands = self.commands.clone();
         let commands = commands.with_credentials(self.credentials(at, "skill_view"));
         let request = skill::ExpandCommandRequest {
@@ -134,7 +169,10 @@ impl Beside for RemoteBeside {
             }),
         };
         match commands.expand_command(request).await {
-            Ok(answer) => Ok(Some(answer.message)),
+            Ok(answer) => Ok(Some(Expanded {
+                message: answer.message,
+                exposures: answer.exposures.into_iter().map(exposure_from_pb).collect(),
+            })),
             Err(error) if error.reason == "COMMAND_NOT_FOUND" => Ok(None),
             Err(error) => Err(unopened(error)),
         }
@@ -178,18 +216,33 @@ impl Beside for RemoteBeside {
         }
     }
 
-    async fn sync(&self, at: &At, words: &str, answer: &str) -> Result<(), Error> {
+    async fn sync(&self, at: &At, words: &str, answer: &str) -> Result<Told, Error> {
         let request = memory::SyncTurnToProviderRequest {
             user: at.user_name(),
             session: at.session_name(),
             turn: at.turn.clone(),
             message: words.to_owned(),
             answer: answer.to_owned(),
+            wait: true,
         };
         let handed = self.provider(at).sync_turn_to_provider(request).await;
         handed
-            .map(drop)
+            .map(|answer| answer.status().into())
             .map_err(|error| failed("memory-service", "hand a turn over", error))
+    }
+
+    async fn end(&self, at: &At) -> Result<Told, Error> {
+        let request = memory::TellProviderRequest {
+            user: at.user_name(),
+            session: at.session_name(),
+            event: memory::ProviderEvent::SessionEnd.into(),
+            event_id: "session-end".to_owned(),
+            wait: true,
+            ..memory::TellProviderRequest::default()
+        };
+        let told = self.provider(at).tell_provider(request).await;
+        told.map(|answer| answer.status().into())
+            .map_err(|error| failed("memory-service", "tell an external memory", error))
     }
 
     async fn tell(&self, at: &At, happened: Happened, detail: &str) -> Result<(), Error> {
@@ -202,6 +255,7 @@ impl Beside for RemoteBeside {
             session: at.session_name(),
             event: event.into(),
             detail: detail.to_owned(),
+            ..memory::TellProviderRequest::default()
         };
         let told = self.provider(at).tell_provider(request).await;
         told.map(drop)

@@ -178,7 +178,7 @@ pub(super) fn append_to_pb(key: &SessionKey, append: Append) -> pb::AppendMessag
         replace_open_calls,
         due_review: append.due_review.map(due_review_to_pb),
         title: append.title,
-        exposures: Vec::new(),
+        exposures: append.exposures.into_iter().map(exposure_to_pb).collect(),
         acquire_lease: append.lease.map(lease_to_pb),
         release_lease: append.release,
         expected_etag: append.expected_etag,

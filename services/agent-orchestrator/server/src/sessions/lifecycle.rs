@@ -6,7 +6,9 @@ use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{Fork, Rewind, Session, SessionKey, derived_session_id};
 
 use super::{Sessions, check_request_id, check_title};
+use crate::owed::{Debt, What};
 use crate::signer::Person;
+use crate::turns::has_provider;
 
 /// A session that is to go on from another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,10 +25,30 @@ impl Sessions {
     pub(crate) async fn delete(&self, person: &Person, key: &SessionKey, etag: &str) -> Result<(), Error> {
         let lock = self.locks.of(key);
         let _decided = lock.lock().await;
-        self.get(person, key).await?;
-        self.store.delete_session(key, etag).await?;
+        let session = self.get(person, key).await?;
+        let told = has_provider(&session);
+        if told {
+            // From before the deletion, so that no end of the process loses it.
+            self.owed.owe(self.end_of(person, key)).await?;
+        }
+        if let Err(error) = self.store.delete_session(key, etag).await {
+            if told {
+                self.owed.settle(key, &What::End).await?;
+            }
+            return Err(error);
+        }
+        self.nudge.nudge();
         tracing::info!(session.id = %key.id, "a session was deleted");
         Ok(())
+    }
+
+    fn end_of(&self, person: &Person, key: &SessionKey) -> Debt {
+        Debt {
+            key: key.clone(),
+            person: person.clone(),
+            what: What::End,
+            since: self.clock.now(),
+        }
     }
 
     /// Takes back what was said after a message. The same request id again changes nothing more.

@@ -7,7 +7,7 @@ use steward_base::hash::sha256_hex;
 use steward_model::parse_tools;
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::{
-    Anew, ClientToolSpec, KeptSetup, Session, SessionKey, SessionUpdate, check_client_tools, check_tool_names,
+    Anew, ClientToolSpec, Exposure, KeptSetup, Session, SessionKey, SessionUpdate, check_client_tools, check_tool_names,
 };
 
 use super::{Assembly, Sessions, canonical, check_request_id, check_title, client_tools, stable_bytes, tool_list};
@@ -129,7 +129,7 @@ impl Sessions {
             model,
             tools_json: canonical(&tools)?,
             client_tools: client_tools(client_specs),
-            exposures: known.exposures,
+            exposures: with_opened(session, known.exposures),
             setup,
         })
     }
@@ -177,4 +177,14 @@ fn specs_of(session: &Session) -> Result<Vec<ClientToolSpec>, Error> {
         })
     });
     Ok(specs.collect())
+}
+
+/// What the new beginning shows, and what was opened in the session before: it stands in messages that stay.
+fn with_opened(session: &Session, mut shown: Vec<Exposure>) -> Vec<Exposure> {
+    for before in &session.exposures {
+        if before.stage == "loaded" && !shown.contains(before) {
+            shown.push(before.clone());
+        }
+    }
+    shown
 }

@@ -53,7 +53,7 @@ pub(super) const fn role_name(role: Role) -> &'static str {
     }
 }
 
-fn role(text: &str) -> Result<Role, Failure> {
+pub(super) fn role(text: &str) -> Result<Role, Failure> {
     [Role::Viewer, Role::Member, Role::Maintainer, Role::Admin]
         .into_iter()
         .find(|role| role_name(*role) == text)

@@ -22,6 +22,7 @@ use steward_proto::agent::v1 as pb;
 use steward_proto::agent::v1::agent_service_server::AgentServiceServer;
 use steward_proto::agent::v1::model_service_server::ModelServiceServer;
 use steward_proto::agent::v1::session_service_server::SessionServiceServer;
+use steward_runtime::reconcile::Nudge;
 use steward_runtime::{Boot, Tasks};
 use steward_testkit::{MockClock, ModelServer, SeqIds, TempDir};
 
@@ -29,6 +30,7 @@ use crate::config::ModelConfig;
 use crate::grpc::{AgentRpc, ModelRpc, SessionRpc};
 use crate::locks::SessionLocks;
 use crate::model::Models;
+use crate::owed::InMemoryOwed;
 use crate::peers::{About, Knowledge, Known, Offered};
 use crate::sessions::Sessions;
 use crate::signer::{KeySigner, Minter, Person};
@@ -96,6 +98,7 @@ pub(crate) struct World {
     pub(crate) tools: Arc<CountingTools>,
     pub(crate) knowledge: Arc<ChangingKnowledge>,
     pub(crate) beside: Arc<FakeBeside>,
+    pub(crate) owed: Arc<InMemoryOwed>,
     pub(crate) model: ModelServer,
     signer: Arc<TokenSigner>,
     ids: SeqIds,
@@ -125,6 +128,7 @@ impl World {
             tools: Arc::default(),
             knowledge: Arc::default(),
             beside: Arc::default(),
+            owed: Arc::default(),
             signer: Arc::new(TokenSigner::generate().unwrap()),
             clock,
             model,
@@ -178,6 +182,7 @@ impl World {
             knowledge,
             models.clone(),
             Arc::clone(&clock),
+            (Arc::clone(&self.owed) as _, Nudge::new()),
         );
         let tasks = Tasks::new();
         let turns = Turns::new(Parts {
@@ -186,6 +191,7 @@ impl World {
             models: models.clone(),
             tools: Arc::clone(&self.tools) as _,
             beside: Arc::clone(&self.beside) as _,
+            owed: Arc::clone(&self.owed) as _,
             minter,
             tasks: tasks.clone(),
             clock,

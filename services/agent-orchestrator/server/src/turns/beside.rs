@@ -6,19 +6,29 @@ use std::sync::Arc;
 
 use steward_client::ambient;
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{KeptSetup, Message, NewMessage, Said, Session, SessionKey};
+use steward_orchestrator_core::session::{Exposure, KeptSetup, Message, NewMessage, Said, Session, SessionKey};
 use steward_orchestrator_core::turn::{Beside as With, UserMessage, own_words};
 use steward_runtime::Policy;
 
 use super::Turns;
 use super::lines::Place;
 use super::live::LiveTurn;
+use super::owed::Words;
+use crate::owed::{Debt, What};
 use crate::peers::{At, Happened};
 use crate::signer::Person;
+
+/// A message as it is stored, with what it shows of what was learned.
+#[derive(Debug, Clone)]
+pub(super) struct Composed {
+    pub(super) message: NewMessage,
+    pub(super) exposures: Vec<Exposure>,
+}
 
 /// A turn with what is told of it afterwards, taken before anyone can begin the next.
 pub(super) struct ToTell {
     at: At,
+    key: SessionKey,
     words: String,
     place: Place,
 }
@@ -32,7 +42,7 @@ pub(super) fn at(person: &Person, key: &SessionKey, turn: &str) -> At {
 }
 
 /// Whether the session's turns have an external memory beside them. Only a person's own session does (`M-19`).
-pub(super) fn has_provider(session: &Session) -> bool {
+pub(crate) fn has_provider(session: &Session) -> bool {
     session.foreground && KeptSetup::has_provider(&session.setup)
 }
 
@@ -50,25 +60,58 @@ impl Turns {
         session: &Session,
         turn: &str,
         message: &UserMessage,
-    ) -> Result<NewMessage, Error> {
+    ) -> Result<Composed, Error> {
         let at = at(person, &session.key, turn);
-        let mut with = With::default();
-        if may_be_command(&message.text) {
-            with.expanded = self.parts().beside.expand(&at, &message.text).await?;
+        let (mut with, mut exposures) = (With::default(), Vec::new());
+        if may_be_command(&message.text)
+            && let Some(expanded) = self.parts().beside.expand(&at, &message.text).await?
+        {
+            with.expanded = Some(expanded.message);
+            exposures = expanded.exposures;
         }
-        let stored = message.stored(&person.user, turn, &with)?;
+        let message = self.recalled(person, session, &at, message, with).await?;
+        Ok(Composed { message, exposures })
+    }
+
+    /// The message with what the external memory recalls for it, if the session has one and it recalls anything in time.
+    async fn recalled(
+        &self,
+        person: &Person,
+        session: &Session,
+        at: &At,
+        message: &UserMessage,
+        mut with: With,
+    ) -> Result<NewMessage, Error> {
+        let stored = message.stored(&person.user, &at.turn, &with)?;
         if !has_provider(session) {
             return Ok(stored);
         }
         let Some(words) = own_words(&stored) else {
             return Ok(stored);
         };
-        with.recalled = self.parts().beside.recall(&at, words).await;
+        // While it is waited for what is recalled: from here on the memory is owed the turn, whatever happens to this process.
+        let (recalled, ()) = tokio::join!(
+            self.parts().beside.recall(at, words),
+            self.owe(person, session, &at.turn)
+        );
+        with.recalled = recalled;
         if with.recalled.is_none() {
             return Ok(stored);
         }
         // What does not fit with it goes without it.
-        Ok(message.stored(&person.user, turn, &with).unwrap_or(stored))
+        Ok(message.stored(&person.user, &at.turn, &with).unwrap_or(stored))
+    }
+
+    async fn owe(&self, person: &Person, session: &Session, turn: &str) {
+        let debt = Debt {
+            key: session.key.clone(),
+            person: person.clone(),
+            what: What::Turn(turn.to_owned()),
+            since: self.parts().clock.now(),
+        };
+        if let Err(error) = self.parts().owed.owe(debt).await {
+            tracing::warn!(session.id = %session.key.id, turn.id = turn, error = steward_base::error_chain(&error), "an external memory will not hear of a turn");
+        }
     }
 
     /// The person's message is durable: looks for corrections in it, and tells the external memory that a turn begins.
@@ -144,16 +187,26 @@ impl Turns {
         Some(ToTell {
             words: own_words(&first.body)?.to_owned(),
             at: at(person, &session.key, turn),
+            key: session.key.clone(),
             place: self.lines().stand(&session.key),
         })
     }
 
-    /// Hands the finished turn over. Nobody waits for it: the person has their answer.
+    /// Hands the finished turn over, behind all that is owed of the session. Nobody waits for it: the person has their answer.
     pub(super) async fn hand_over(&self, turn: ToTell, answer: &str) {
-        let ToTell { at, words, mut place } = turn;
+        let ToTell {
+            at,
+            key,
+            words,
+            mut place,
+        } = turn;
         place.reached().await;
-        if let Err(error) = self.parts().beside.sync(&at, &words, answer).await {
-            tracing::warn!(session.id = %at.session, turn.id = at.turn, error = steward_base::error_chain(&error), "a turn was not handed over to the external memory");
+        let words = Words {
+            said: words,
+            answer: answer.to_owned(),
+        };
+        if let Err(error) = self.pay(&key, Some((&at.turn, &words))).await {
+            tracing::warn!(session.id = %at.session, turn.id = at.turn, error = steward_base::error_chain(&error), "a turn was not handed over to the external memory yet");
         }
     }
 }

@@ -16,6 +16,7 @@ use steward_orchestrator_core::turn::{
 use steward_runtime::{Policy, failpoint};
 use tokio::sync::oneshot;
 
+use super::beside::Composed;
 use super::live::{LiveTurn, Mark};
 use super::log::{Until, follow, recited};
 use super::segment::Segment;
@@ -126,17 +127,17 @@ impl Turns {
             self.close_turn(&opened.session, &open, Closing::NewMessage).await?;
             opened = self.open(&ask.person, &ask.key, &ask.request).await?;
         }
-        let stored = self
+        let composed = self
             .compose(&ask.person, &opened.session, &ask.request, message)
             .await?;
         let fence = match self
-            .append_user_message(&mut opened, &ask.request, stored.clone())
+            .append_user_message(&mut opened, &ask.request, composed.clone())
             .await
         {
             // Another process was here in between, and its turn is over already.
             Err(Error::SessionChanged { .. }) => {
                 opened = self.open(&ask.person, &ask.key, &ask.request).await?;
-                self.append_user_message(&mut opened, &ask.request, stored).await?
+                self.append_user_message(&mut opened, &ask.request, composed).await?
             }
             outcome => outcome?,
         };
@@ -150,9 +151,11 @@ impl Turns {
     }
 
     /// Stores the message that begins a turn, together with the lease under which the turn runs; the fence of it.
-    async fn append_user_message(&self, opened: &mut Opened, turn: &str, message: NewMessage) -> Result<u64, Error> {
+    async fn append_user_message(&self, opened: &mut Opened, turn: &str, composed: Composed) -> Result<u64, Error> {
         failpoint::hit("turn.user_message.before");
+        let Composed { message, mut exposures } = composed;
         let session = &mut opened.session;
+        exposures.retain(|exposure| !session.exposures.contains(exposure));
         let title = if session.title.is_empty() {
             title_of(&message.text)
         } else {
@@ -174,6 +177,7 @@ impl Turns {
                 error_message: String::new(),
             }),
             title,
+            exposures: exposures.clone(),
             ..Append::default()
         };
         let appended = match self.store().append(&session.key, append.clone()).await {
@@ -181,6 +185,7 @@ impl Turns {
             outcome => outcome,
         }?;
         failpoint::hit("turn.user_message.after");
+        session.exposures.extend(exposures);
         session.last_seq = appended.last_seq;
         session.open_turn = Some(turn.to_owned());
         opened.history.push(Message {

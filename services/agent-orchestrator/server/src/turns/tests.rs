@@ -7,4 +7,5 @@ mod client_tools;
 mod conversation;
 mod faults;
 mod lost;
+mod owed;
 mod stopped;

@@ -9,7 +9,7 @@ mod export;
 
 use steward_base::Caller;
 use steward_base::names::{TeamId, UserId, user_name};
-use steward_client::{Credentials, ExchangeClient, MemoryClient, SessionStoreClient, SkillClient};
+use steward_client::{Credentials, ExchangeClient, LibraryClient, MemoryClient, SessionStoreClient, SkillClient};
 use steward_curator_core::Error;
 use steward_proto::recall::v1 as recall;
 use steward_proto::skill::v1 as skill;
@@ -31,6 +31,7 @@ pub(crate) struct People {
     pub(crate) sessions: SessionStoreClient,
     pub(crate) memory: MemoryClient,
     pub(crate) skills: SkillClient,
+    pub(crate) libraries: LibraryClient,
     pub(crate) exchange: ExchangeClient,
 }
 

@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status};
 
 use super::convert::checked;
 use super::fail;
-use crate::providers::{Asked, Desk};
+use crate::providers::{Asked, Desk, Queued};
 
 /// Longest text of a request, in characters.
 const MOST_TEXT: usize = 1_000_000;
@@ -58,6 +58,14 @@ fn split<T>(asked: Asked<T>) -> (pb::ProviderStatus, Option<T>) {
         Asked::Answered(answer) => (pb::ProviderStatus::Answered, Some(answer)),
         Asked::None => (pb::ProviderStatus::None, None),
         Asked::Unavailable => (pb::ProviderStatus::Unavailable, None),
+    }
+}
+
+/// What became of a write: of one that is waited for when it was made, else as soon as it stands in line.
+async fn became(queued: Asked<Queued>, wait: bool) -> pb::ProviderStatus {
+    match queued {
+        Asked::Answered(queued) if wait => split(queued.made().await).0,
+        queued => split(queued).0,
     }
 }
 
@@ -119,7 +127,11 @@ impl ProviderService for ProviderHandlers {
         let queued = self
             .desk
             .sync(&caller, &scope, request.turn, &request.message, &request.answer);
-        Ok(Response::new(pb::SyncTurnToProviderResponse { queued }))
+        let is_queued = matches!(queued, Asked::Answered(_));
+        Ok(Response::new(pb::SyncTurnToProviderResponse {
+            queued: is_queued,
+            status: became(queued, request.wait).await.into(),
+        }))
     }
 
     async fn call_provider_tool(
@@ -160,7 +172,12 @@ impl ProviderService for ProviderHandlers {
         let scope = scope(&caller, &request.user, &request.session, &request.detail).map_err(fail)?;
         let kind = pb::ProviderEvent::try_from(request.event).unwrap_or(pb::ProviderEvent::Unspecified);
         let event = event_from_pb(kind, request.detail).map_err(fail)?;
-        let (status, text) = split(self.desk.tell(&caller, &scope, event).await);
+        let (status, text) = if matches!(event, Event::PreCompress(_)) {
+            split(self.desk.before_compression(&caller, &scope, &event).await)
+        } else {
+            let queued = self.desk.tell(&caller, &scope, event, request.event_id);
+            (became(queued, request.wait).await, None)
+        };
         Ok(Response::new(pb::TellProviderResponse {
             status: status.into(),
             text: text.unwrap_or_default(),

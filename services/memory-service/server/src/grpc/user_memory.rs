@@ -11,6 +11,7 @@ use tonic::{Request, Response, Status};
 
 use super::convert::{held_to_pb, proposal_to_pb, revision_to_pb};
 use super::fail;
+use crate::providers::{Desk, PersonErasure};
 
 /// A stream of what is held.
 pub(super) type Holdings = Pin<Box<dyn Stream<Item = Result<pb::ExportUserMemoryResponse, Status>> + Send>>;
@@ -30,6 +31,7 @@ pub(super) async fn export_user_memory(
 
 pub(super) async fn erase_user_memory(
     memory: &Memory,
+    desk: &Desk,
     request: Request<pb::EraseUserMemoryRequest>,
 ) -> Result<Response<pb::EraseUserMemoryResponse>, Status> {
     let caller = steward_grpc::caller(&request)?;
@@ -39,7 +41,9 @@ pub(super) async fn erase_user_memory(
         .erase_user(caller, &team, &user, request.shared)
         .await
         .map_err(fail)?;
-    Ok(Response::new(receipt_to_pb(receipt)))
+    let mut answer = receipt_to_pb(receipt);
+    answer.set_provider(erasure_to_pb(desk.erase(&team, &user).await));
+    Ok(Response::new(answer))
 }
 
 fn person_from_pb(user: &str) -> Result<(TeamId, UserId), Error> {
@@ -63,6 +67,15 @@ fn holding_to_pb(team: &TeamId, holding: Holding) -> pb::ExportUserMemoryRespons
     pb::ExportUserMemoryResponse { holding: Some(item) }
 }
 
+const fn erasure_to_pb(erasure: PersonErasure) -> pb::ProviderErasure {
+    match erasure {
+        PersonErasure::None => pb::ProviderErasure::None,
+        PersonErasure::Erased => pb::ProviderErasure::Erased,
+        PersonErasure::Unsupported => pb::ProviderErasure::Unsupported,
+        PersonErasure::Failed => pb::ProviderErasure::Failed,
+    }
+}
+
 fn receipt_to_pb(receipt: Receipt) -> pb::EraseUserMemoryResponse {
     pb::EraseUserMemoryResponse {
         entries: receipt.entries,
@@ -71,6 +84,7 @@ fn receipt_to_pb(receipt: Receipt) -> pb::EraseUserMemoryResponse {
         others: receipt.others,
         found_after: receipt.found_after,
         derived_entries: receipt.derived.into_iter().map(derived_to_pb).collect(),
+        provider: pb::ProviderErasure::Unspecified.into(),
     }
 }
 

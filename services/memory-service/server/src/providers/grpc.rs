@@ -1,11 +1,12 @@
 //! A provider that speaks `steward.memory.provider.v1`.
 
 use async_trait::async_trait;
+use steward_base::names::{TeamId, UserId};
 use steward_client::{Credentials, Wire};
-use steward_memory_core::provider::{Event, Hello, Provider, ProviderError, Scope, ToolCall, ToolReply, Turn};
+use steward_memory_core::provider::{Erasing, Event, Hello, Provider, ProviderError, Scope, ToolCall, ToolReply, Turn};
 use steward_proto::memory::provider::v1 as pb;
 use steward_proto::memory::provider::v1::memory_provider_service_client::MemoryProviderServiceClient;
-use tonic::Status;
+use tonic::{Code, Status};
 
 /// Largest answer, in bytes.
 const MOST_BYTES: usize = 1_048_576;
@@ -106,7 +107,7 @@ impl Provider for GrpcProvider {
         })
     }
 
-    async fn observe(&self, scope: &Scope, event: &Event) -> Result<String, ProviderError> {
+    async fn observe(&self, scope: &Scope, event: &Event, id: &str) -> Result<String, ProviderError> {
         let (kind, detail) = match event {
             Event::TurnStart(text) => (pb::Event::TurnStart, text.as_str()),
             Event::PreCompress(text) => (pb::Event::PreCompress, text.as_str()),
@@ -118,8 +119,21 @@ impl Provider for GrpcProvider {
             scope: Some(scope_to_pb(scope)),
             event: kind.into(),
             detail: detail.to_owned(),
+            id: id.to_owned(),
         };
         Ok(self.client().observe(request).await.map_err(failed)?.into_inner().text)
+    }
+
+    async fn erase_person(&self, team: &TeamId, user: &UserId) -> Result<Erasing, ProviderError> {
+        let request = pb::ErasePersonRequest {
+            team: team.to_string(),
+            user: user.to_string(),
+        };
+        match self.client().erase_person(request).await {
+            Ok(_) => Ok(Erasing::Erased),
+            Err(status) if status.code() == Code::Unimplemented => Ok(Erasing::Unsupported),
+            Err(status) => Err(failed(status)),
+        }
     }
 
     async fn shutdown(&self) -> Result<(), ProviderError> {

@@ -1,5 +1,5 @@
 //! A Mem0 server as a provider, through the REST API that its open-source server documents: `POST /memories` takes in a
-//! conversation, `POST /search` finds what has to do with a text. Chosen since it is the most widely deployed memory server
+//! conversation, `POST /search` finds what has to do with a text, `DELETE /memories` erases all of a person. Chosen since it is the most widely deployed memory server
 //! that people run themselves and that needs nothing of ours on its side.
 //!
 //! A person is known there as `{team}/{user}`, so that people of two teams never meet. The session is metadata: what was
@@ -8,10 +8,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use steward_memory_core::provider::{Event, Hello, Provider, ProviderError, Scope, ToolCall, ToolReply, Turn};
+use steward_base::names::{TeamId, UserId};
+use steward_memory_core::provider::{Erasing, Event, Hello, Provider, ProviderError, Scope, ToolCall, ToolReply, Turn};
 
 /// The tool that is offered: what the block before a message holds is what the message itself recalls.
 const TOOL: &str = "mem0_search";
@@ -65,23 +66,24 @@ impl Mem0Provider {
     }
 
     async fn post(&self, url: &Url, body: &Value) -> Result<Vec<u8>, ProviderError> {
-        let mut request = self.client.post(url.clone()).json(body);
-        if let Some(key) = &self.key {
-            request = request.header("X-API-Key", key.reveal());
-        }
-        // Neither the address with its path nor what was sent belongs in an error.
-        let answer = request
-            .send()
-            .await
-            .map_err(|error| ProviderError(error.without_url().to_string()))?;
+        let answer = self.send(self.client.post(url.clone()).json(body)).await?;
         if !answer.status().is_success() {
             return Err(ProviderError(format!("answered {}", answer.status())));
         }
         read(answer).await
     }
 
+    async fn send(&self, mut request: RequestBuilder) -> Result<Response, ProviderError> {
+        if let Some(key) = &self.key {
+            request = request.header("X-API-Key", key.reveal());
+        }
+        // Neither the address with its path nor what was sent belongs in an error.
+        let sent = request.send().await;
+        sent.map_err(|error| ProviderError(error.without_url().to_string()))
+    }
+
     async fn found(&self, scope: &Scope, query: &str, limit: usize) -> Result<Vec<String>, ProviderError> {
-        let body = json!({ "query": shortened(query), "user_id": person(scope) });
+        let body = json!({ "query": shortened(query), "user_id": person(&scope.team, &scope.user) });
         let bytes = self.post(&self.search, &body).await?;
         let results: Results = serde_json::from_slice(&bytes)
             .map_err(|_| ProviderError("answered something else than results".to_owned()))?;
@@ -105,8 +107,8 @@ async fn read(mut answer: Response) -> Result<Vec<u8>, ProviderError> {
     Ok(bytes)
 }
 
-fn person(scope: &Scope) -> String {
-    format!("{}/{}", scope.team, scope.user)
+fn person(team: &TeamId, user: &UserId) -> String {
+    format!("{team}/{user}")
 }
 
 fn shortened(text: &str) -> String {
@@ -141,7 +143,7 @@ impl Provider for Mem0Provider {
                 { "role": "user", "content": shortened(&turn.user) },
                 { "role": "assistant", "content": shortened(&turn.assistant) },
             ],
-            "user_id": person(scope),
+            "user_id": person(&scope.team, &scope.user),
             "metadata": { "session": scope.session.to_string(), "turn": turn.id },
         });
         self.post(&self.memories, &body).await.map(drop)
@@ -173,8 +175,20 @@ impl Provider for Mem0Provider {
     }
 
     /// The server learns from conversations; events say nothing more to it.
-    async fn observe(&self, _scope: &Scope, _event: &Event) -> Result<String, ProviderError> {
+    async fn observe(&self, _scope: &Scope, _event: &Event, _id: &str) -> Result<String, ProviderError> {
         Ok(String::new())
+    }
+
+    /// A server that does not know the call says so with its status.
+    async fn erase_person(&self, team: &TeamId, user: &UserId) -> Result<Erasing, ProviderError> {
+        let mut url = self.memories.clone();
+        url.query_pairs_mut().append_pair("user_id", &person(team, user));
+        let answer = self.send(self.client.delete(url)).await?;
+        match answer.status() {
+            status if status.is_success() => Ok(Erasing::Erased),
+            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => Ok(Erasing::Unsupported),
+            status => Err(ProviderError(format!("answered {status}"))),
+        }
     }
 
     async fn shutdown(&self) -> Result<(), ProviderError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::routing::post;
 use axum::{Json, Router};
@@ -19,6 +19,8 @@ use steward_testkit::MockClock;
 use tonic::{Request, Response, Status};
 
 use super::*;
+
+mod erasing;
 
 fn scope(session: &str) -> Scope {
     Scope {
@@ -55,6 +57,8 @@ struct Reference {
     /// How many writes fail before one succeeds.
     failing: Mutex<u32>,
     shut: Mutex<bool>,
+    /// Whether it has a way to erase people.
+    erases: bool,
 }
 
 impl Reference {
@@ -101,9 +105,17 @@ impl Provider for Reference {
         })
     }
 
-    async fn observe(&self, _scope: &Scope, event: &Event) -> Result<String, ProviderError> {
+    async fn observe(&self, _scope: &Scope, event: &Event, _id: &str) -> Result<String, ProviderError> {
         self.heard.lock().unwrap().push(format!("{event:?}"));
         Ok("keep the ticket number".to_owned())
+    }
+
+    async fn erase_person(&self, _team: &TeamId, _user: &UserId) -> Result<Erasing, ProviderError> {
+        if !self.erases {
+            return Ok(Erasing::Unsupported);
+        }
+        self.heard.lock().unwrap().clear();
+        Ok(Erasing::Erased)
     }
 
     async fn shutdown(&self) -> Result<(), ProviderError> {
@@ -130,7 +142,10 @@ impl Provider for Dead {
     async fn call_tool(&self, _: &Scope, _: &ToolCall) -> Result<ToolReply, ProviderError> {
         std::future::pending().await
     }
-    async fn observe(&self, _: &Scope, _: &Event) -> Result<String, ProviderError> {
+    async fn observe(&self, _: &Scope, _: &Event, _: &str) -> Result<String, ProviderError> {
+        std::future::pending().await
+    }
+    async fn erase_person(&self, _: &TeamId, _: &UserId) -> Result<Erasing, ProviderError> {
         std::future::pending().await
     }
     async fn shutdown(&self) -> Result<(), ProviderError> {
@@ -144,6 +159,11 @@ fn desk(provider: Arc<dyn Provider>) -> (Desk, Arc<MockClock>) {
     providers.register(TeamId::parse("red").unwrap(), provider).unwrap();
     let shared: Arc<dyn Clock> = clock.clone();
     (Desk::new(providers, &shared), clock)
+}
+
+/// Whether a turn stands in line now.
+fn stands(queued: &Asked<Queued>) -> bool {
+    matches!(queued, Asked::Answered(_))
 }
 
 /// `M-15`.
@@ -176,27 +196,38 @@ async fn turns_of_a_session_land_in_order_once_and_in_the_persons_own_words() {
         })
     };
     for number in 0..20 {
-        assert!(desk.sync(&ann(), &scope("s1"), format!("t{number}"), "hello", "hi"));
+        assert!(stands(&desk.sync(
+            &ann(),
+            &scope("s1"),
+            format!("t{number}"),
+            "hello",
+            "hi"
+        )));
     }
     assert!(
-        desk.sync(&ann(), &scope("s1"), "t3".to_owned(), "hello", "hi"),
+        stands(&desk.sync(&ann(), &scope("s1"), "t3".to_owned(), "hello", "hi")),
         "handed over twice"
     );
-    assert!(desk.sync(
+    assert!(stands(&desk.sync(
         &ann(),
         &scope("s1"),
         "t20".to_owned(),
         &command("to staging"),
         "done<memory-context>x</memory-context>"
-    ));
+    )));
     assert!(
-        !desk.sync(&ann(), &scope("s1"), "t21".to_owned(), &command(""), "done"),
+        !stands(&desk.sync(&ann(), &scope("s1"), "t21".to_owned(), &command(""), "done")),
         "a bare command is skipped"
     );
-    assert_eq!(
-        desk.tell(&ann(), &scope("s1"), Event::SessionEnd).await,
-        Asked::Answered(String::new())
-    );
+    for _ in 0..2 {
+        // Under one name it is told once.
+        assert!(stands(&desk.tell(
+            &ann(),
+            &scope("s1"),
+            Event::SessionEnd,
+            "end".to_owned()
+        )));
+    }
     desk.drain().await;
     let mut expected: Vec<String> = (0..20).map(|number| format!("t{number}: hello / hi")).collect();
     expected.extend(["t20: to staging / done".to_owned(), "SessionEnd".to_owned()]);
@@ -223,7 +254,7 @@ async fn what_is_recalled_comes_fenced_and_scanned() {
     assert!(block.starts_with("<memory-context>\n") && block.ends_with("\n</memory-context>"));
     assert!(block.contains("- likes tea (/memory-context> really") && block.contains("- [BLOCKED: prompt_injection]"));
     assert_eq!(
-        desk.tell(&ann(), &scope("s1"), Event::PreCompress("old".to_owned()))
+        desk.before_compression(&ann(), &scope("s1"), &Event::PreCompress("old".to_owned()))
             .await,
         Asked::Answered("keep the ticket number".to_owned())
     );
@@ -262,7 +293,13 @@ async fn reviews_and_delegations_never_touch_it() {
     let (desk, _) = desk(reference.clone());
     for origin in [Origin::Review, Origin::Delegate, Origin::Curation] {
         assert_eq!(desk.recall(&caller(origin), &scope("s1"), "tea").await, Asked::None);
-        assert!(!desk.sync(&caller(origin), &scope("s1"), "t1".to_owned(), "hello", "hi"));
+        assert!(!stands(&desk.sync(
+            &caller(origin),
+            &scope("s1"),
+            "t1".to_owned(),
+            "hello",
+            "hi"
+        )));
     }
     desk.drain().await;
     assert!(reference.heard().is_empty());
@@ -290,7 +327,7 @@ async fn a_dead_provider_costs_little_and_then_nothing() {
     assert_eq!(desk.recall(&ann(), &scope("s1"), "tea").await, Asked::Unavailable);
     assert_eq!(begun.elapsed(), 4 * READ_TIME, "asked once more");
     assert!(
-        desk.sync(&ann(), &scope("s1"), "t1".to_owned(), "hello", "hi"),
+        stands(&desk.sync(&ann(), &scope("s1"), "t1".to_owned(), "hello", "hi")),
         "queued at once"
     );
     let stopping = tokio::time::Instant::now();
@@ -378,8 +415,31 @@ impl MemoryProviderService for Served {
             pb::Event::PreCompress => Event::PreCompress(request.detail),
             _ => Event::SessionEnd,
         };
-        let text = self.0.observe(&scope_of(request.scope), &event).await.map_err(down)?;
+        let text = self
+            .0
+            .observe(&scope_of(request.scope), &event, &request.id)
+            .await
+            .map_err(down)?;
         Ok(Response::new(pb::ObserveResponse { text }))
+    }
+
+    async fn erase_person(
+        &self,
+        request: Request<pb::ErasePersonRequest>,
+    ) -> Result<Response<pb::ErasePersonResponse>, Status> {
+        let request = request.into_inner();
+        let (team, user) = (
+            TeamId::parse(request.team).unwrap(),
+            UserId::parse(request.user).unwrap(),
+        );
+        match self.0.erase_person(&team, &user).await.map_err(down)? {
+            Erasing::Erased => Ok(Response::new(pb::ErasePersonResponse {})),
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "answers as a server does that has no such call"
+            )]
+            Erasing::Unsupported => Err(Status::unimplemented("no such call")),
+        }
     }
 
     async fn shutdown(&self, _: Request<pb::ShutdownRequest>) -> Result<Response<pb::ShutdownResponse>, Status> {
@@ -403,7 +463,13 @@ async fn a_provider_behind_the_contract_gets_every_hook() {
         (offer.tools.len(), offer.block.as_str()),
         (1, "Knows ann since spring.")
     );
-    assert!(desk.sync(&ann(), &scope("s1"), "t1".to_owned(), "I like tea", "Noted"));
+    assert!(stands(&desk.sync(
+        &ann(),
+        &scope("s1"),
+        "t1".to_owned(),
+        "I like tea",
+        "Noted"
+    )));
     let call = ToolCall {
         tool: "recall_more".to_owned(),
         arguments_json: "{}".to_owned(),
@@ -412,7 +478,7 @@ async fn a_provider_behind_the_contract_gets_every_hook() {
     let reply = desk.call(&ann(), &scope("s1"), &call).await;
     assert!(matches!(reply, Asked::Answered(reply) if reply.content == "recall_more {}"));
     let kept = desk
-        .tell(&ann(), &scope("s1"), Event::PreCompress("old".to_owned()))
+        .before_compression(&ann(), &scope("s1"), &Event::PreCompress("old".to_owned()))
         .await;
     assert_eq!(kept, Asked::Answered("keep the ticket number".to_owned()));
     desk.drain().await;
@@ -451,8 +517,16 @@ async fn mem0() -> (String, Requests) {
             .collect();
         Json(json!({ "results": found }))
     };
+    let delete = |State(requests): State<Requests>, RawQuery(query): RawQuery| async move {
+        let url = format!("http://here/?{}", query.unwrap_or_default());
+        let url = reqwest::Url::parse(&url).unwrap();
+        let whose = url.query_pairs().find(|(name, _)| name == "user_id");
+        let whose = json!(whose.map(|(_, value)| value.into_owned()));
+        requests.lock().unwrap().retain(|(_, one)| one["user_id"] != whose);
+        Json(json!({ "message": "All relevant memories deleted" }))
+    };
     let router = Router::new()
-        .route("/memories", post(add))
+        .route("/memories", post(add).delete(delete))
         .route("/search", post(search))
         .with_state(requests.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -468,7 +542,13 @@ async fn a_mem0_server_is_told_and_asked_for_each_person_apart() {
     let (url, requests) = mem0().await;
     let provider = Mem0Provider::connect(&url, "k-1").unwrap();
     let (desk, _) = desk(Arc::new(provider.clone()));
-    assert!(desk.sync(&ann(), &scope("s1"), "t1".to_owned(), "I prefer tea", "Noted"));
+    assert!(stands(&desk.sync(
+        &ann(),
+        &scope("s1"),
+        "t1".to_owned(),
+        "I prefer tea",
+        "Noted"
+    )));
     desk.drain().await;
     let (key, body) = requests.lock().unwrap()[0].clone();
     assert_eq!(key, "k-1");

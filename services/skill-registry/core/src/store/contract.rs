@@ -1,6 +1,7 @@
 //! What every store must do. Run it on each implementation; it panics with what is wrong.
 #![expect(clippy::panic, clippy::expect_used, reason = "a test suite fails with a sentence")]
 
+pub mod erase;
 pub mod library;
 pub mod secrets;
 pub mod shelf;

@@ -129,7 +129,7 @@ fn opened_to_pb(entry: Entry) -> common::Exposure {
     common::Exposure {
         artifact: entry.resource,
         revision: entry.revision,
-        stage: "opened".to_owned(),
+        stage: "loaded".to_owned(),
         ..common::Exposure::default()
     }
 }

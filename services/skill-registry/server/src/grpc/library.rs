@@ -3,6 +3,7 @@
 mod apply_transitions;
 mod convert;
 mod create_snapshot;
+mod erase_person_library;
 mod list_records;
 mod list_snapshots;
 mod restore_snapshot;
@@ -83,5 +84,12 @@ impl LibraryService for LibraryHandlers {
         request: Request<pb::SetReferencesRequest>,
     ) -> Result<Response<pb::SetReferencesResponse>, Status> {
         set_references::set_references(&self.skills, request).await
+    }
+
+    async fn erase_person_library(
+        &self,
+        request: Request<pb::ErasePersonLibraryRequest>,
+    ) -> Result<Response<pb::ErasePersonLibraryResponse>, Status> {
+        erase_person_library::erase_person_library(&self.skills, request).await
     }
 }

@@ -25,6 +25,7 @@ async fn it_fulfils_the_contract() {
         async move { open(folder, &name).await }
     };
     contract::check(open).await;
+    contract::erase::check(open).await;
     contract::library::check(open).await;
     contract::shelf::check(open).await;
     contract::secrets::check(open).await;

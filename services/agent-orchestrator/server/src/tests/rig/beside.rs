@@ -9,7 +9,8 @@ use steward_guard::{fence, invocation};
 use steward_orchestrator_core::Error;
 use tokio::sync::Semaphore;
 
-use crate::peers::{At, Beside, Happened, ProviderCall, ProviderReply};
+use super::exposure;
+use crate::peers::{At, Beside, Expanded, Happened, ProviderCall, ProviderReply, Told};
 
 /// What an external memory does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,14 +90,14 @@ impl FakeBeside {
 
 #[async_trait]
 impl Beside for FakeBeside {
-    async fn expand(&self, _at: &At, typed: &str) -> Result<Option<String>, Error> {
+    async fn expand(&self, _at: &At, typed: &str) -> Result<Option<Expanded>, Error> {
         let (slug, words) = typed[1..].split_once(' ').unwrap_or((&typed[1..], ""));
         if slug == "twice" {
             return Err(Error::field("user_message.text", "several skills answer to /twice"));
         }
         let text = self.commands.lock().unwrap().get(slug).cloned();
-        Ok(text.map(|text| {
-            invocation::message(&invocation::Invocation {
+        Ok(text.map(|text| Expanded {
+            message: invocation::message(&invocation::Invocation {
                 command: slug.to_owned(),
                 note: String::new(),
                 parts: vec![invocation::Part {
@@ -104,7 +105,8 @@ impl Beside for FakeBeside {
                     text,
                 }],
                 instruction: words.to_owned(),
-            })
+            }),
+            exposures: vec![exposure(slug)],
         }))
     }
 
@@ -118,8 +120,14 @@ impl Beside for FakeBeside {
         fence::block(recalls.iter().map(String::as_str)).filter(|_| self.mood() == Mood::Well)
     }
 
-    async fn sync(&self, at: &At, words: &str, answer: &str) -> Result<(), Error> {
-        self.take(format!("{}: {words} -> {answer}", at.turn)).await
+    async fn sync(&self, at: &At, words: &str, answer: &str) -> Result<Told, Error> {
+        self.take(format!("{}: {words} -> {answer}", at.turn)).await?;
+        Ok(Told::Taken)
+    }
+
+    async fn end(&self, at: &At) -> Result<Told, Error> {
+        self.take(format!("{}: the end", at.session)).await?;
+        Ok(Told::Taken)
     }
 
     async fn tell(&self, at: &At, happened: Happened, detail: &str) -> Result<(), Error> {

@@ -109,6 +109,13 @@ async fn a_command_is_opened_for_the_model_and_nowhere_else() {
     );
     let (_, plain) = world.model.requests()[1].last_message();
     assert_eq!(plain, "/usr/bin/make is broken");
+    let shown: Vec<&str> = stored
+        .session
+        .exposures
+        .iter()
+        .map(|exposure| exposure.artifact.as_str())
+        .collect();
+    assert_eq!(shown, ["deploy"], "which revision was opened is recorded");
     assert_eq!(stored.session.prefix.unplanned_breaks, 0);
     wait_for("both messages to be looked at", PATIENCE, || async {
         world.beside.staged().len() == 2

@@ -8,6 +8,7 @@ use steward_client::{ClientError, SkillClient};
 use steward_curator_core::Error;
 use steward_curator_core::review::review_name;
 use steward_proto::memory::v1 as memory;
+use steward_proto::memory::v1::ProviderErasure;
 use steward_proto::memory::v1::derived_entry::Support;
 use steward_proto::recall::v1 as recall;
 use steward_proto::skill::v1 as skill;
@@ -46,6 +47,27 @@ impl Receipt {
             erased: false,
         });
     }
+
+    /// What the team's external memory made of it.
+    fn told(&mut self, whose: &Whose, became: ProviderErasure) {
+        let name = format!("{}/externalMemory", whose.user_name());
+        match became {
+            ProviderErasure::None => {}
+            ProviderErasure::Erased => self.derived.push(Derived {
+                name,
+                revision: String::new(),
+                cause: "what the external memory had of the person",
+                erased: true,
+            }),
+            ProviderErasure::Unsupported => self.left(
+                name,
+                "the external memory cannot erase a person; whoever runs it has to",
+            ),
+            ProviderErasure::Failed | ProviderErasure::Unspecified => {
+                self.left(name, "the external memory could not be made to erase; ask again");
+            }
+        }
+    }
 }
 
 impl People {
@@ -54,7 +76,8 @@ impl People {
         let mut receipt = Receipt::default();
         let (memory, skills, _) = self.as_caller(whose);
         let sessions = self.session_names(whose).await?;
-        self.erase_skills(&skills, whose, &sessions, &mut receipt).await?;
+        self.name_revisions(&skills, whose, &sessions, &mut receipt).await?;
+        self.erase_library(whose, &mut receipt).await?;
         self.erase_reviews(whose, &mut receipt).await?;
         self.erase_sessions(sessions, &mut receipt).await?;
         let request = memory::EraseUserMemoryRequest {
@@ -65,6 +88,7 @@ impl People {
         receipt.entries = erased.entries;
         receipt.revisions = erased.revisions;
         receipt.found_after += erased.found_after;
+        receipt.told(whose, erased.provider());
         receipt
             .derived
             .extend(erased.derived_entries.into_iter().map(derived_entry));
@@ -110,9 +134,8 @@ impl People {
         Ok(())
     }
 
-    /// Own skills are destroyed, revisions of others' that rest on the person are named. An admin sees no library but
-    /// the shared one and their own.
-    async fn erase_skills(
+    /// Names the revisions of shared skills that rest on the person. The caller sees no library but those and their own.
+    async fn name_revisions(
         &self,
         client: &SkillClient,
         whose: &Whose,
@@ -120,48 +143,24 @@ impl People {
         receipt: &mut Receipt,
     ) -> Result<(), Error> {
         for found in self.skills_of(client, whose).await? {
-            if Self::is_own(whose, &found) {
-                match destroy(client, &found).await? {
-                    Destroyed::Gone => receipt.skills += 1,
-                    Destroyed::Archived => {
-                        receipt.left(found.name, "archived; a maintainer may purge it");
-                    }
-                }
-            } else {
-                receipt
-                    .derived
-                    .extend(resting_on(client, whose, sessions, &found).await?);
+            if !Self::is_own(whose, &found) {
+                let resting = resting_on(client, whose, sessions, &found).await?;
+                receipt.derived.extend(resting);
             }
-        }
-        if !whose.is_caller() {
-            receipt.left(
-                format!("{}/skills", whose.user_name()),
-                "a library that only its owner sees",
-            );
         }
         Ok(())
     }
-}
 
-enum Destroyed {
-    Gone,
-    Archived,
-}
-
-/// Archives a skill and purges it, as far as the caller may.
-async fn destroy(client: &SkillClient, found: &skill::Skill) -> Result<Destroyed, Error> {
-    let name = found.name.clone();
-    let archive = skill::ArchiveSkillRequest { name: name.clone() };
-    match client.archive_skill(archive).await {
-        Err(error) if is_refusal(&error) => return Ok(Destroyed::Archived),
-        Err(error) if error.kind != ErrorKind::NotFound => return Err(Error::peer(SKILLS, error)),
-        Ok(_) | Err(_) => {}
-    }
-    match client.purge_skill(skill::PurgeSkillRequest { name }).await {
-        Ok(_) => Ok(Destroyed::Gone),
-        Err(error) if error.kind == ErrorKind::NotFound => Ok(Destroyed::Gone),
-        Err(error) if is_refusal(&error) => Ok(Destroyed::Archived),
-        Err(error) => Err(Error::peer(SKILLS, error)),
+    /// The person's own library, destroyed unread.
+    async fn erase_library(&self, whose: &Whose, receipt: &mut Receipt) -> Result<(), Error> {
+        let client = self.libraries.clone().with_credentials(whose.credentials.clone());
+        let request = skill::ErasePersonLibraryRequest {
+            user: whose.user_name(),
+        };
+        let erased = client.erase_person_library(request).await.map_err(by(SKILLS))?;
+        receipt.skills = erased.skills;
+        receipt.found_after += erased.found_after;
+        Ok(())
     }
 }
 
