@@ -7,10 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use steward_client::{Client, Credentials, ErrorOrigin, Wire};
 use steward_proto::access::v1::WhoAmIRequest;
+
+use crate::fault::Fault;
 
 /// Where the single binary listens unless told otherwise.
 pub const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7400";
@@ -103,10 +105,13 @@ impl Connection {
     pub fn endpoints(&self) -> anyhow::Result<BTreeMap<&'static str, String>> {
         let mut endpoints: BTreeMap<_, _> = PACKAGES.map(|(package, _)| (package, self.endpoint.clone())).into();
         for mapping in self.services.iter().filter(|mapping| !mapping.is_empty()) {
-            let (package, url) = mapping.split_once('=').context("--service takes PACKAGE=URL")?;
+            let (package, url) = mapping
+                .split_once('=')
+                .ok_or_else(|| Fault::usage("--service takes PACKAGE=URL"))?;
             let Some(endpoint) = endpoints.get_mut(package) else {
                 let known = PACKAGES.map(|(package, _)| package).join(", ");
-                bail!("--service {package}: no such package; there are {known}");
+                let wrong = format!("--service {package}: no such package; there are {known}");
+                return Err(Fault::usage(wrong).into());
             };
             url.clone_into(endpoint);
         }

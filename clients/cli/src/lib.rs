@@ -7,6 +7,7 @@
 
 pub mod chat;
 pub mod connect;
+pub mod fault;
 pub mod output;
 pub mod verbs;
 
@@ -74,7 +75,7 @@ impl std::fmt::Display for Said {
 
 impl std::error::Error for Said {}
 
-/// Runs a verb to its end and gives the exit code: 0 done, 1 refused or failed, 2 wrong usage (by the parser).
+/// Runs a verb to its end and gives the exit code: 0 done, 1 refused or failed, 2 wrong usage.
 pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
     let mut output = Output::new(connection.json);
     let done = async {
@@ -104,7 +105,7 @@ pub async fn run(verb: Verb, connection: &Connection) -> ExitCode {
         Err(error) if error.is::<Said>() => ExitCode::FAILURE,
         Err(error) => {
             output.failure(&error);
-            ExitCode::FAILURE
+            fault::Fault::exit_code(&error)
         }
     }
 }

@@ -16,6 +16,8 @@ use prost::{Message, Name};
 use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use steward_client::ClientError;
 
+use crate::fault::{Fault, USAGE};
+
 pub use cell::{Cell, Tone};
 pub use page::{ALL, Page, gather};
 pub use text::{counted, first_line, parse_end, parse_time, printable, short, size, span, time, word};
@@ -100,7 +102,8 @@ impl Output {
     pub fn failure(&mut self, error: &anyhow::Error) {
         let client = error.chain().find_map(|cause| cause.downcast_ref::<ClientError>());
         if self.json {
-            let reason = client.map_or("CLIENT", |client| client.reason);
+            let own = Fault::in_chain(error).map_or("CLIENT", |fault| fault.reason);
+            let reason = client.map_or(own, |client| client.reason);
             let fields: Vec<_> = client
                 .map(|client| client.violations.as_slice())
                 .unwrap_or_default()
@@ -112,7 +115,7 @@ impl Output {
                     "reason": reason,
                     "message": printable(&format!("{error:#}")),
                     "fields": fields,
-                    "hint": client.and_then(hints::hint),
+                    "hint": client.and_then(|client| hints::hint(client)),
                 }
             });
             self.line(&document.to_string());
@@ -121,14 +124,20 @@ impl Output {
         let mut err = anstream::stderr().lock();
         let _ = writeln!(err, "{NOTICE}steward:{NOTICE:#} {}", printable(&format!("{error:#}")));
         if let Some(client) = client {
+            // A single field is in the message already, with what is wrong about it.
+            let said = format!("{error:#}");
             for field in &client.violations {
-                let told = printable(&format!("  {}: {}", field.field, field.description));
-                let _ = writeln!(err, "{told}");
+                let told = format!("{}: {}", field.field, field.description);
+                if !said.ends_with(&told) {
+                    let _ = writeln!(err, "  {}", printable(&told));
+                }
             }
             if let Some(hint) = hints::hint(client) {
                 let _ = writeln!(err, "{hint}");
             }
             let _ = writeln!(err, "{SIDE}reason {}{SIDE:#}", client.reason);
+        } else if let Some(fault) = Fault::in_chain(error).filter(|fault| fault.reason != USAGE) {
+            let _ = writeln!(err, "{SIDE}reason {}{SIDE:#}", fault.reason);
         }
     }
 
@@ -276,9 +285,10 @@ mod tests {
     #[test]
     fn a_refusal_names_the_verb_that_comes_next() {
         let refused = |code, reason: &str, domain: &str| {
-            let details = tonic_types::ErrorDetails::with_error_info(reason, domain, []);
+            let advice = [("advice".to_owned(), "unpin it first".to_owned())];
+            let details = tonic_types::ErrorDetails::with_error_info(reason, domain, advice);
             let status = tonic::Status::with_error_details(code, "no", details);
-            hints::hint(&ClientError::from(status))
+            hints::hint(&ClientError::from(status)).map(str::to_owned)
         };
         let session = refused(tonic::Code::NotFound, "SESSION_NOT_FOUND", "agent.steward.dev");
         assert!(session.unwrap().contains("steward sessions list"));
@@ -289,5 +299,7 @@ mod tests {
             None
         );
         assert_eq!(refused(tonic::Code::Internal, "INTERNAL", "skill.steward.dev"), None);
+        let gate = refused(tonic::Code::PermissionDenied, "GATE_REFUSED", "skill.steward.dev");
+        assert_eq!(gate.as_deref(), Some("unpin it first"), "a gate says itself what helps");
     }
 }

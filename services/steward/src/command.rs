@@ -11,6 +11,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use steward_cli::Connection;
+use steward_cli::fault::Fault;
+use steward_cli::output::Output;
 
 use crate::Component;
 use crate::demo;
@@ -80,7 +82,10 @@ enum Command {
 
 /// Parses the command line and does what it says. The exit code: 0 done, 1 failed, 2 wrong usage, 64 wrong settings.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(&error),
+    };
     let Some(command) = cli.command else {
         return serve::run(Component::All, &cli.server, &cli.connection);
     };
@@ -104,6 +109,33 @@ pub fn main() -> ExitCode {
             serve::block_on(steward_cli::run(verb, &cli.connection))
         }
     }
+}
+
+/// Prints help where that was asked for, else what is wrong: as a document for programs, which get one for every error.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    let before_others = |argument: &std::ffi::OsString| argument != "--";
+    let wants_json = std::env::args_os()
+        .take_while(before_others)
+        .any(|argument| argument == "--json");
+    if error.use_stderr() && wants_json {
+        Output::new(true).failure(&Fault::usage(wrong_usage(error)).into());
+    } else {
+        // Nobody is there to read it: the exit code still says it.
+        let _ = error.print();
+    }
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// What the parser found wrong, in one line, without its advice on usage.
+fn wrong_usage(error: &clap::Error) -> String {
+    let told = error.to_string();
+    let first = told.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = first
+        .strip_prefix("error: ")
+        .unwrap_or(first)
+        .split_whitespace()
+        .collect();
+    words.join(" ")
 }
 
 /// Whether these arguments are a command line of `steward`, for tests of files that hold one. The error is the parser's.
@@ -156,6 +188,15 @@ mod tests {
         let global: Vec<_> = global.map(|argument| argument.get_id().to_string()).collect();
         assert!(global.contains(&"token".to_owned()));
         check(&command, &global);
+    }
+
+    #[test]
+    fn what_the_parser_finds_wrong_fits_into_one_line() {
+        let said = |arguments: &[&str]| wrong_usage(&Cli::try_parse_from(arguments).unwrap_err());
+        let missing = "the following required arguments were not provided: <CONTENT>";
+        assert_eq!(said(&["steward", "memory", "add", "--json"]), missing);
+        assert!(said(&["steward", "frobnicate"]).starts_with("unrecognized subcommand"));
+        assert!(said(&["steward", "audit", "list", "--limit", "0"]).ends_with("must be 1 or more"));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 use steward_client::{ClientError, ErrorOrigin};
 
-/// The next step after this error, if there is one.
-pub(super) fn hint(error: &ClientError) -> Option<&'static str> {
+/// The next step after this error, if there is one. A gate of the skill registry gives its own.
+pub(super) fn hint(error: &ClientError) -> Option<&str> {
     if error.origin == ErrorOrigin::Transport {
         return Some("`steward doctor` looks at every service and says what is wrong");
     }
@@ -25,6 +25,10 @@ pub(super) fn hint(error: &ClientError) -> Option<&'static str> {
         "SKILL_EXISTS" => "`steward skills edit` replaces one; `import --update` brings existing ones up to date",
         "FILE_NOT_FOUND" => "`steward skills view` lists the files of a skill",
         "REVISION_NOT_FOUND" => "the noun's `history` lists the revisions",
+        "GATE_REFUSED" => {
+            let advice = error.metadata.iter().find(|(key, _)| *key == "advice");
+            return advice.map(|(_, advice)| advice.as_str());
+        }
         "PINNED" => "`steward skills unpin` takes the protection off",
         "ARCHIVED" => "`steward skills restore` puts it back",
         "ENTRY_NOT_FOUND" | "NO_MATCH" | "AMBIGUOUS_MATCH" if error.domain.starts_with("memory") => {
@@ -45,6 +49,18 @@ pub(super) fn hint(error: &ClientError) -> Option<&'static str> {
         }
         "METHOD_DENIED" | "ROLE_REQUIRED" => "`steward access whoami` shows your role",
         "ETAG_MISMATCH" | "STALE_REVISION" => "somebody was faster; read it again and repeat",
+        "FETCH_UNRESOLVED" | "FETCH_CONNECTION" => {
+            "the server cannot reach that host; see whether it may, and try again"
+        }
+        "FETCH_PRIVATE_ADDRESS" | "FETCH_ADDRESS_REFUSED" => {
+            "the server fetches from public https addresses only; an import takes a folder from this machine"
+        }
+        "FETCH_TIMEOUT" | "FETCH_LATER" => "try again later",
+        "HUB_NO_SOURCE" => "`steward hub search` gives references that a source takes",
+        "HUB_ITEM_NOT_FOUND" => "`steward hub items` lists what is in quarantine",
+        "HUB_SKILL_NOT_INSTALLED" => "`steward hub list` shows what the hub installed",
+        "CURATION_RUN_NOT_FOUND" => "`steward curator history` lists the runs",
+        "BACKUP_NOT_FOUND" => "`steward recall backups` lists the backups",
         "STORAGE_FULL" => "make room on the server's disk",
         "DATA_DAMAGED" | "RECORD_DAMAGED" => "`steward doctor` checks the stores",
         _ => return None,

@@ -2,6 +2,8 @@
 
 use steward_base::Timestamp;
 
+use crate::fault::Fault;
+
 /// Text that cannot steer a terminal: control characters other than line feed and tab are shown as their symbols.
 pub fn printable(text: &str) -> String {
     text.chars()
@@ -92,16 +94,20 @@ pub fn word(value: &str, prefix: &str) -> String {
 }
 
 /// A point in time that a person wrote: `2026-11-30`, `2026-11-30T08:15:00Z`, or how long ago, `90s`, `15m`, `2h`, `7d`.
-pub fn parse_time(given: &str, now: Timestamp) -> Result<prost_types::Timestamp, String> {
+pub fn parse_time(given: &str, now: Timestamp) -> Result<prost_types::Timestamp, Fault> {
     parse(given, now, -1).ok_or_else(|| {
-        format!("`{given}` is no time: give 2026-11-30, 2026-11-30T08:15:00Z, or how long ago, such as 2h")
+        Fault::usage(format!(
+            "`{given}` is no time: give 2026-11-30, 2026-11-30T08:15:00Z, or how long ago, such as 2h"
+        ))
     })
 }
 
 /// The same for a time to come: `30d` is a month from now.
-pub fn parse_end(given: &str, now: Timestamp) -> Result<prost_types::Timestamp, String> {
+pub fn parse_end(given: &str, now: Timestamp) -> Result<prost_types::Timestamp, Fault> {
     parse(given, now, 1).ok_or_else(|| {
-        format!("`{given}` is no time: give 2026-12-31, 2026-12-31T08:00:00Z, or a time from now, such as 30d")
+        Fault::usage(format!(
+            "`{given}` is no time: give 2026-12-31, 2026-12-31T08:00:00Z, or a time from now, such as 30d"
+        ))
     })
 }
 

@@ -12,6 +12,7 @@ use steward_proto::access::v1 as pb;
 
 use crate::Said;
 use crate::connect::{Connection, Session};
+use crate::fault::at_least_one;
 use crate::output::{Cell, Output, Tone, counted, gather, json_of, parse_time, printable, short, time, word};
 
 /// Verbs of `steward audit`.
@@ -43,7 +44,7 @@ pub struct Filter {
     #[arg(long)]
     unattributed: bool,
     /// At most this many.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = at_least_one)]
     limit: usize,
 }
 
@@ -110,10 +111,7 @@ pub async fn run(verb: Verb, connection: &Connection, session: &Session, output:
 
 fn request(filter: &Filter, session: &Session) -> anyhow::Result<pb::ListAuditEventsRequest> {
     let now = SystemClock.now();
-    let at = |given: &Option<String>| {
-        let parsed = given.as_deref().map(|given| parse_time(given, now)).transpose();
-        parsed.map_err(anyhow::Error::msg)
-    };
+    let at = |given: &Option<String>| given.as_deref().map(|given| parse_time(given, now)).transpose();
     Ok(pb::ListAuditEventsRequest {
         parent: session.team.clone(),
         start_time: at(&filter.since)?,

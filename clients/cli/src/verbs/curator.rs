@@ -8,6 +8,7 @@ use steward_proto::learning::v1 as pb;
 
 use crate::Said;
 use crate::connect::{Session, request_id};
+use crate::fault::at_least_one;
 use crate::output::{Cell, NOTICE, Output, first_line, gather, printable, short, span, time, word};
 
 /// Time between two looks at a run that is waited for.
@@ -34,7 +35,7 @@ pub enum Verb {
     /// List runs, newest first.
     History {
         /// At most this many.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
     },
     /// Show the report of a run.

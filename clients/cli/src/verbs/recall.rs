@@ -11,6 +11,7 @@ use steward_proto::recall::v1::search_request::Shape;
 
 use crate::Said;
 use crate::connect::Session;
+use crate::fault::at_least_one;
 use crate::output::{Cell, NAME, NOTICE, Output, SIDE, first_line, parse_time, printable, short, time, word};
 
 /// Order of what is found.
@@ -133,7 +134,7 @@ pub enum Verb {
     /// List the backups of the team, newest first (admins).
     Backups {
         /// At most this many.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
     },
     /// Put a backup in the place of the team's conversations (admins). What is there now is set aside as a backup.
@@ -224,7 +225,7 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
 
 fn at(given: Option<&str>) -> anyhow::Result<Option<prost_types::Timestamp>> {
     let parsed = given.map(|given| parse_time(given, SystemClock.now())).transpose();
-    parsed.map_err(anyhow::Error::msg)
+    Ok(parsed?)
 }
 
 async fn check(rebuild: bool, session: &Session, output: &mut Output) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use steward_proto::learning::v1 as pb;
 
 use crate::connect::Session;
+use crate::fault::at_least_one;
 use crate::output::{Cell, NAME, Output, SIDE, Tone, first_line, gather, printable, short, time, word};
 
 /// Verbs of `steward reviews`.
@@ -15,7 +16,7 @@ pub enum Verb {
         #[arg(long, default_value = "", hide_default_value = true)]
         session: String,
         /// At most this many.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
     },
     /// Show what a review looked at, wrote and turned down.

@@ -11,6 +11,7 @@ use clap::Subcommand;
 use steward_proto::agent::v1 as pb;
 
 use crate::connect::Session;
+use crate::fault::at_least_one;
 use crate::output::{ALL, Output, gather};
 
 pub(crate) use change::Change;
@@ -21,7 +22,7 @@ pub enum Verb {
     /// List your conversations, most recently active first.
     List {
         /// At most this many.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
     },
     /// Show a conversation: settings, tokens, how its requests extended each other; with --prompt the frozen prompt.

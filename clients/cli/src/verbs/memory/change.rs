@@ -23,7 +23,7 @@ pub struct Holds {
 impl Holds {
     fn given(&self) -> anyhow::Result<Option<pb::Holds>> {
         let until = self.until.as_deref().map(|given| parse_end(given, SystemClock.now()));
-        let until_time = until.transpose().map_err(anyhow::Error::msg)?;
+        let until_time = until.transpose()?;
         let holds = pb::Holds {
             until_time,
             checks: self.checks.clone(),

@@ -1,11 +1,11 @@
 //! `steward skills bundles`: skills that are opened together under one name.
 
-use anyhow::bail;
 use clap::Subcommand;
 use steward_proto::skill::v1 as pb;
 
 use super::change::scope;
 use crate::connect::Session;
+use crate::fault::Fault;
 use crate::output::{Cell, Output, Tone, printable, short, time};
 
 /// Verbs of `steward skills bundles`.
@@ -121,7 +121,10 @@ async fn find(given: &str, session: &Session) -> anyhow::Result<String> {
     let listed = list(session).await?.bundles;
     match listed.into_iter().find(|bundle| short(&bundle.name) == slug) {
         Some(bundle) => Ok(bundle.name),
-        None => bail!("no bundle is called {slug}; `steward skills bundles list` shows them"),
+        None => {
+            let message = format!("no bundle is called {slug}; `steward skills bundles list` shows them");
+            Err(Fault::of("BUNDLE_NOT_FOUND", message).into())
+        }
     }
 }
 

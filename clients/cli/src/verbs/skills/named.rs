@@ -1,9 +1,9 @@
 //! Which skill a person means: a name, a category with a name, or a full resource name.
 
-use anyhow::bail;
 use steward_proto::skill::v1 as pb;
 
 use crate::connect::Session;
+use crate::fault::Fault;
 use crate::output::{ALL, gather, short};
 
 /// Where to look.
@@ -44,9 +44,13 @@ pub(super) async fn resolve(given: &str, among: Among, session: &Session) -> any
                 Among::Listed => ("", "list"),
                 Among::Archived => ("archived ", "list --archived"),
             };
-            bail!("no {where_}skill is called {given}; `steward skills {verb}` shows them")
+            let message = format!("no {where_}skill is called {given}; `steward skills {verb}` shows them");
+            Err(Fault::of("SKILL_NOT_FOUND", message).into())
         }
-        many => bail!("{given} may be any of these; give one of them:\n{}", many.join("\n")),
+        many => {
+            let message = format!("{given} may be any of these; give one of them:\n{}", many.join("\n"));
+            Err(Fault::of("SKILL_AMBIGUOUS", message).into())
+        }
     }
 }
 
