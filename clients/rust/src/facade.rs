@@ -255,6 +255,8 @@ facade! {
         list_proposals(ListProposalsRequest) -> ListProposalsResponse;
         approve_proposal(ApproveProposalRequest) -> ApproveProposalResponse;
         reject_proposal(RejectProposalRequest) -> RejectProposalResponse;
+        get_inbox(GetInboxRequest) -> GetInboxResponse;
+        => watch_inbox(WatchInboxRequest) -> WatchInboxResponse;
     }
 }
 
@@ -263,8 +265,6 @@ facade! {
     SecretClient = skill::secret_service_client::SecretServiceClient {
         set_secret(SetSecretRequest) -> SetSecretResponse;
         list_secrets(ListSecretsRequest) -> ListSecretsResponse;
-        get_inbox(GetInboxRequest) -> GetInboxResponse;
-        => watch_inbox(WatchInboxRequest) -> WatchInboxResponse;
         delete_secret(DeleteSecretRequest) -> DeleteSecretResponse;
         deliver_secrets(DeliverSecretsRequest) -> DeliverSecretsResponse;
     }

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use steward_base::names::{SkillId, TeamId, UserId};
-
 use steward_base::{JobRef, Timestamp};
+
 use crate::bundle::{Bundle, BundleKey};
 use crate::error::StoreFault;
 use crate::library::{RunChange, Snapshot};
@@ -121,7 +121,6 @@ impl Inner {
             .any(|((owner, _), skills)| owner == team && skills.contains(uid))
     }
 
-    fn check(&self, change: &Change) -> Result<(), CommitError> {
     fn check_fence(&self, team: &TeamId, job: &JobRef) -> Result<(), CommitError> {
         let newest = self.fences.get(&(team.clone(), job.id.clone())).copied().unwrap_or(0);
         if newest > job.fence {
@@ -130,6 +129,7 @@ impl Inner {
         Ok(())
     }
 
+    fn check(&self, change: &Change) -> Result<(), CommitError> {
         let record = &change.record;
         if let Some(job) = &change.fence {
             self.check_fence(&record.team, job)?;
@@ -381,10 +381,10 @@ impl SkillStore for InMemorySkillStore {
         inner
             .answers
             .retain(|(team, _, _), (uid, _)| (team, &*uid) != (&key.0, &key.1));
-        let used = inner
         inner
             .proposals
             .retain(|_, proposal| (&proposal.team, &proposal.uid) != (&key.0, &key.1) || proposal.staged.is_none());
+        let used = inner
             .revisions
             .iter()
             .flat_map(|((team, _), all)| {
