@@ -4,6 +4,7 @@
 mod approve;
 mod command;
 pub(crate) mod events;
+mod secrets;
 mod tools;
 mod turn;
 mod watch;
@@ -65,11 +66,14 @@ pub async fn run(arguments: Arguments, session: &Session, output: &mut Output) -
         Some(given) => go_on(&session.session_name(given), &arguments.model, session).await?,
         None => begin(&arguments, &folder, session).await?,
     };
+    let can_ask = std::io::stdin().is_terminal() && !output.is_json();
     let mut conversation = turn::Conversation {
         session: session.clone(),
         name: begun.name.clone(),
-        approval: Approval::new(std::io::stdin().is_terminal() && !output.is_json()),
+        approval: Approval::new(can_ask),
         folder,
+        secrets: secrets::Secrets::default(),
+        can_ask,
     };
     if let Some(message) = arguments.message {
         let reviewed = conversation.say(&message, output).await?;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import os
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -11,10 +12,10 @@ import pytest
 from typing_extensions import NotRequired, TypedDict
 
 from steward_client import Tool, ToolOutput, tool
-from steward_client.contract import common
-from steward_client.events import PendingCall
+from steward_client.contract import agent, common
+from steward_client.events import PendingCall, from_message
 from steward_client.schema import convert, schema_of
-from steward_client.tools import Toolbox, ToolCall, returned
+from steward_client.tools import Toolbox, ToolCall, ask_for_secrets, environment, returned
 
 
 class Colour(enum.Enum):
@@ -198,3 +199,30 @@ def test_arguments_that_are_no_object_are_an_error() -> None:
 
 def _call(used: Tool) -> ToolCall:
     return ToolCall("c1", used, {}, "{}")
+
+
+def test_what_a_skill_needs_is_asked_for_once_and_set_for_this_process_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Set and taken away, so that it is taken away again in the end.
+    monkeypatch.setenv("STEWARD_TEST_TOKEN", "x")
+    monkeypatch.delenv("STEWARD_TEST_TOKEN")
+    monkeypatch.setenv("STEWARD_TEST_SET", "there")
+    message = agent.TurnEvent(event_id=3, turn="t1")
+    message.secret_request.skill = "teams/red/skills/call"
+    message.secret_request.variables.add(name="STEWARD_TEST_TOKEN", prompt="The token")
+    message.secret_request.variables.add(name="STEWARD_TEST_SET")
+    event = from_message(message)
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return "v-4711"
+
+    assert ask_for_secrets(event, ask) == ("STEWARD_TEST_TOKEN",)
+    assert os.environ["STEWARD_TEST_TOKEN"] == "v-4711"
+    assert asked == ["The token (STEWARD_TEST_TOKEN, not shown): "]
+    assert ask_for_secrets(event, ask) == ()
+    assert ask_for_secrets(from_message(agent.TurnEvent(steered=agent.Steered(text="x"))), ask) == ()
+    told = environment()
+    assert told.variables_known
+    assert "STEWARD_TEST_SET" in told.variables
+    assert "v-4711" not in str(told)

@@ -197,7 +197,7 @@ pub struct TurnEvent {
     #[prost(string, tag = "2")]
     pub turn: ::prost::alloc::string::String,
     /// What happened.
-    #[prost(oneof = "turn_event::Event", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "turn_event::Event", tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     pub event: ::core::option::Option<turn_event::Event>,
 }
 /// Nested message and enum types in `TurnEvent`.
@@ -235,6 +235,11 @@ pub mod turn_event {
         /// The turn ends with an error.
         #[prost(message, tag = "12")]
         Failed(super::TurnFailed),
+        /// A skill that was opened needs values that are not set where the client's tools run. The turn goes on meanwhile: a
+        /// client that can ask a person does so, hidden, and puts the value into its own environment or with SetSecret into the
+        /// team's; one that cannot leaves it. The model has been told what is missing and never learns a value.
+        #[prost(message, tag = "13")]
+        SecretRequest(super::super::super::skill::v1::SecretRequest),
     }
 }
 impl ::prost::Name for TurnEvent {
@@ -2101,6 +2106,12 @@ pub struct Environment {
     /// Shell, for example `bash`; may be empty.
     #[prost(string, tag = "4")]
     pub shell: ::prost::alloc::string::String,
+    /// Names of the environment variables that are set there, never a value; up to 2,000.
+    #[prost(string, repeated, tag = "5")]
+    pub variables: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether `variables` is all of them; else what is not named there is taken for unknown and not for missing.
+    #[prost(bool, tag = "6")]
+    pub variables_known: bool,
 }
 impl ::prost::Name for Environment {
     const NAME: &'static str = "Environment";

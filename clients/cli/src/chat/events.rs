@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use steward_proto::agent::v1 as pb;
 use steward_proto::agent::v1::turn_event::Event;
+use steward_proto::skill::v1::SecretRequest;
 
 use crate::output::{NOTICE, Output, SIDE, printable};
 
@@ -26,6 +27,8 @@ pub(crate) struct Cursor {
     printed: String,
     replayed: String,
     at_line_start: bool,
+    /// Values that a person is to be asked for.
+    wanted: Vec<SecretRequest>,
 }
 
 impl Cursor {
@@ -118,6 +121,12 @@ impl Cursor {
                 }
                 Ok(None)
             }
+            Event::SecretRequest(request) => {
+                if !known {
+                    self.wanted.push(request);
+                }
+                Ok(None)
+            }
             event => {
                 if !output.is_json() && !known {
                     self.show(&event, output);
@@ -149,6 +158,11 @@ impl Cursor {
             }
             _ => {}
         }
+    }
+
+    /// What the person is to be asked for, since the last time.
+    pub(crate) fn take_wanted(&mut self) -> Vec<SecretRequest> {
+        std::mem::take(&mut self.wanted)
     }
 
     fn end_line(&mut self, output: &mut Output) {

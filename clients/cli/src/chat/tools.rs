@@ -10,12 +10,16 @@ use steward_proto::agent::v1 as pb;
 use steward_proto::common::v1::Integrity;
 use tokio::process::Command;
 
+use super::secrets::Secrets;
+
 /// Longest run of a command.
 const TIMEOUT: Duration = Duration::from_mins(2);
 /// Most characters of output that go to the model; the middle is cut.
 const OUTPUT_CHARS: usize = 20_000;
 /// Largest file that is read.
 const FILE_BYTES: u64 = 1 << 20;
+/// Most names of environment variables that the server is told.
+const MOST_VARIABLES: usize = 2_000;
 /// Project files that are read when a conversation begins; the first kind that exists wins.
 const CONTEXT_FILES: [&str; 5] = [".steward.md", "STEWARD.md", "AGENTS.md", "CLAUDE.md", ".cursorrules"];
 
@@ -59,6 +63,13 @@ pub(super) fn environment(folder: &Path) -> pb::Environment {
         home: home.unwrap_or_default(),
         working_dir: folder.display().to_string(),
         shell: "sh".to_owned(),
+        // Names only: a skill that needs one which is not here has it asked for.
+        variables: std::env::vars_os()
+            .filter_map(|(name, _)| name.into_string().ok())
+            .filter(|name| !name.is_empty() && !name.chars().any(char::is_control))
+            .take(MOST_VARIABLES)
+            .collect(),
+        variables_known: true,
     }
 }
 
@@ -151,20 +162,21 @@ impl Call {
     }
 
     /// Runs it. `Err` is a failed result for the model.
-    pub(super) async fn run(self, folder: &Path) -> Result<String, String> {
+    pub(super) async fn run(self, folder: &Path, secrets: &Secrets) -> Result<String, String> {
         match self {
-            Self::Shell { command } => shell(&command, folder).await,
+            Self::Shell { command } => shell(&command, folder, secrets).await,
             Self::ReadFile { path } => read(&path).await,
             Self::WriteFile { path, content } => write(&path, &content).await,
         }
     }
 }
 
-async fn shell(command: &str, folder: &Path) -> Result<String, String> {
+async fn shell(command: &str, folder: &Path, secrets: &Secrets) -> Result<String, String> {
     let run = Command::new("sh")
         .arg("-c")
         .arg(command)
         .current_dir(folder)
+        .envs(secrets.values())
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
@@ -179,7 +191,8 @@ async fn shell(command: &str, folder: &Path) -> Result<String, String> {
         .status
         .code()
         .map_or_else(|| "killed by a signal".to_owned(), |code| format!("exit code {code}"));
-    let text = format!("{code}\n{}", cut(&text));
+    // What a command prints goes to the model: a value never does.
+    let text = format!("{code}\n{}", cut(&secrets.hidden_in(text)));
     if output.status.success() { Ok(text) } else { Err(text) }
 }
 
@@ -238,11 +251,11 @@ mod tests {
     async fn a_command_gives_its_exit_code_and_output() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(
-            shell("echo hi", folder.path()).await,
+            shell("echo hi", folder.path(), &Secrets::default()).await,
             Ok("exit code 0\nhi\n".to_owned())
         );
         assert_eq!(
-            shell("echo no >&2; exit 3", folder.path()).await,
+            shell("echo no >&2; exit 3", folder.path(), &Secrets::default()).await,
             Err("exit code 3\nno\n".to_owned())
         );
     }
@@ -253,11 +266,11 @@ mod tests {
         let arguments = r#"{"path":"a/b.txt","content":"x"}"#;
         Call::parse("write_file", arguments, folder.path())
             .unwrap()
-            .run(folder.path())
+            .run(folder.path(), &Secrets::default())
             .await
             .unwrap();
         let read = Call::parse("read_file", r#"{"path":"a/b.txt"}"#, folder.path()).unwrap();
-        assert_eq!(read.run(folder.path()).await.unwrap(), "x");
+        assert_eq!(read.run(folder.path(), &Secrets::default()).await.unwrap(), "x");
     }
 
     #[test]

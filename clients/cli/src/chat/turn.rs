@@ -6,9 +6,11 @@ use anyhow::bail;
 use steward_client::ErrorOrigin;
 use steward_proto::agent::v1 as pb;
 use steward_proto::agent::v1::run_turn_request::Input;
+use steward_proto::skill::v1::SecretRequest;
 
 use super::approve::{Approval, Decision};
 use super::events::{Cursor, End};
+use super::secrets::Secrets;
 use super::tools::Call;
 use crate::connect::{Session, request_id};
 use crate::output::{Output, printable};
@@ -27,6 +29,10 @@ pub(super) struct Conversation {
     pub(super) approval: Approval,
     /// Where tools run.
     pub(super) folder: PathBuf,
+    /// What skills need there.
+    pub(super) secrets: Secrets,
+    /// Whether a person can be asked for it.
+    pub(super) can_ask: bool,
 }
 
 impl Conversation {
@@ -58,7 +64,13 @@ impl Conversation {
 
     async fn run(&mut self, mut input: Input, output: &mut Output) -> anyhow::Result<bool> {
         loop {
-            match self.segment(input, output).await? {
+            let (end, wanted) = self.segment(input, output).await?;
+            for request in wanted {
+                self.secrets.wanted(request);
+            }
+            // Between two segments nobody's text is torn apart, and the calls that come next have what was given.
+            self.secrets.ask(self.can_ask, &self.session, output).await;
+            match end {
                 End::Completed(completed) => {
                     return Ok(completed.review_due.is_some_and(|due| due.memory || due.skills));
                 }
@@ -67,7 +79,7 @@ impl Conversation {
         }
     }
 
-    async fn segment(&self, input: Input, output: &mut Output) -> anyhow::Result<End> {
+    async fn segment(&self, input: Input, output: &mut Output) -> anyhow::Result<(End, Vec<SecretRequest>)> {
         let request = pb::RunTurnRequest {
             session: self.name.clone(),
             request_id: request_id(),
@@ -92,7 +104,7 @@ impl Conversation {
                 match stream.message().await {
                     Ok(Some(item)) => {
                         if let Some(end) = item.event.and_then(|event| cursor.take(event, output).transpose()) {
-                            return end;
+                            return Ok((end?, cursor.take_wanted()));
                         }
                     }
                     Ok(None) => bail!("the server ended the stream without an end of the turn"),
@@ -134,7 +146,7 @@ impl Conversation {
         if !output.is_json() {
             output.aside(&format!("{}: {}", call.tool, printable(&parsed.describe())));
         }
-        match parsed.run(&self.folder).await {
+        match parsed.run(&self.folder, &self.secrets).await {
             Ok(text) => (text, false),
             Err(text) => (text, true),
         }

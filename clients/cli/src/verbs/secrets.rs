@@ -210,7 +210,7 @@ fn without_line_end(text: &str) -> &str {
 }
 
 /// Asks without showing what is typed.
-fn ask(name: &str) -> anyhow::Result<String> {
+pub(crate) fn ask(name: &str) -> anyhow::Result<String> {
     let config = Config::builder().auto_add_history(false).build();
     let history = MemHistory::with_config(&config);
     let mut editor: Editor<Hidden, MemHistory> =

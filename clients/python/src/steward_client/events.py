@@ -81,6 +81,32 @@ class Steered(Event):
 
 
 @dataclass(frozen=True)
+class SecretVariable:
+    """An environment variable that a skill needs, without its value."""
+
+    name: str
+    prompt: str
+    """What to ask a person for; may be empty."""
+    help: str
+    """Where to get it; may be empty. The skill's words: untrusted."""
+
+
+@dataclass(frozen=True)
+class SecretRequested(Event):
+    """A skill needs values that are not set where the tools run; the turn goes on meanwhile.
+
+    Ask a person, hidden, and put the value into this process's environment or with `skills.set_secret` into the team's.
+    It never belongs into a message. `tools.ask_for_secrets` does the first.
+    """
+
+    skill: str
+    """Full resource name."""
+    variables: tuple[SecretVariable, ...]
+    team_store: bool
+    """Whether the team's secrets are for this skill."""
+
+
+@dataclass(frozen=True)
 class PendingCall:
     """A call that waits for the client."""
 
@@ -145,6 +171,7 @@ TurnEvent: TypeAlias = (
     | ToolFinished
     | ModelRetry
     | Steered
+    | SecretRequested
     | RequiresAction
     | Completed
     | Interrupted
@@ -174,6 +201,10 @@ def from_message(message: agent.TurnEvent) -> TurnEvent | None:
             return ModelRetry(*at, retry.attempt, retry.reason, retry.delay_ms)
         case "steered":
             return Steered(*at, message.steered.text)
+        case "secret_request":
+            asked = message.secret_request
+            variables = tuple(SecretVariable(one.name, one.prompt, one.help) for one in asked.variables)
+            return SecretRequested(*at, asked.skill, variables, asked.team_store)
         case _:
             return _end(message, at)
 
@@ -274,5 +305,7 @@ def _said(event: TurnEvent) -> tuple[object, ...]:
             return ("model retry", attempt, reason)
         case Steered(text=text):
             return ("steered", text)
+        case SecretRequested(skill=skill, variables=variables):
+            return ("secret request", skill, variables)
         case _:
             return (type(event).__name__, event.event_id)

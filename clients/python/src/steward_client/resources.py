@@ -207,6 +207,11 @@ class Skills(Resource):
         request = skill_service.ViewSkillRequest(parent=self._user, skill=name, path=path)
         return self._caller.call(request, skill_service.ViewSkillResponse)
 
+    def set_secret(self, variable: str, value: str) -> skill_service.Secret:
+        """Keeps a value for the team's skills that declare the variable (maintainers). It is never given back by a list."""
+        request = skill_service.SetSecretRequest(parent=self._user, secret=variable, value=value)
+        return self._caller.call(request, skill_service.SetSecretResponse).secret
+
     def manage(
         self,
         name: str,

@@ -9,15 +9,17 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from getpass import getpass
 from pathlib import Path
 from typing import Any, get_type_hints, overload
 
 from . import schema
 from .contract import agent, common, session
-from .events import Completed, PendingCall
+from .events import Completed, PendingCall, SecretRequested
 
 _ARGS = re.compile(r"^\s*(?:Args|Arguments|Parameters):\s*$", re.MULTILINE)
 _SECTION = re.compile(r"^\s*(?:Returns|Raises|Yields|Examples?|Notes?):\s*$", re.MULTILINE)
+_MOST_VARIABLES = 2000
 _DECLINED = "The person declined this call. Do not try it another way; ask or go on without it."
 
 
@@ -224,4 +226,32 @@ def environment() -> session.Environment:
     """Says where tools run: on this machine, in this folder."""
     system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, sys.platform)
     shell = Path(os.environ.get("SHELL", "")).name
-    return session.Environment(os=system, home=str(Path.home()), working_dir=str(Path.cwd()), shell=shell)
+    # Names only: a skill that needs one which is not here has it asked for.
+    variables = sorted(name for name in os.environ if name.isprintable())[:_MOST_VARIABLES]
+    return session.Environment(
+        os=system,
+        home=str(Path.home()),
+        working_dir=str(Path.cwd()),
+        shell=shell,
+        variables=variables,
+        variables_known=True,
+    )
+
+
+def ask_for_secrets(event: object, ask: Callable[[str], str] = getpass) -> tuple[str, ...]:
+    """Asks for what an event says that a skill needs, and sets it for this process and what it starts.
+
+    Give it as `on_event`, or call it with each event; any other event is passed over. An empty answer goes on without, and
+    what is set already is not asked for. Gives the names that were set; no value is printed, sent or kept elsewhere.
+    """
+    if not isinstance(event, SecretRequested):
+        return ()
+    done = []
+    for variable in event.variables:
+        if variable.name in os.environ:
+            continue
+        value = ask(f"{variable.prompt or variable.name} ({variable.name}, not shown): ")
+        if value:
+            os.environ[variable.name] = value
+            done.append(variable.name)
+    return tuple(done)

@@ -8,7 +8,7 @@ mod replay;
 mod results;
 
 pub use close::{Closing, closing_results, turn_start, unanswered};
-pub use event::{Completed, Event, PendingCall, PrefixReport};
+pub use event::{Completed, Event, PendingCall, PrefixReport, SecretRequest, SecretVariable};
 pub use input::{Attachment, Beside, ClientResult, UserMessage, check_request_id, own_words, title_of};
 pub use replay::{Replayed, replay};
 pub use results::{answered_by, client_results};

@@ -194,6 +194,7 @@ impl Peers for JobPeers {
             credentials: self.token.credentials(),
             key: call.key,
             evidence: call.evidence.as_ref().map(convert::cited),
+            variables: None,
         };
         if writes {
             failpoint::hit("review.effect.before");

@@ -20,6 +20,8 @@ pub struct ToolAnswer {
     pub spans: Vec<Span>,
     /// What was written, or refused. Absent for reads, and when it is not known what became of a write.
     pub effect: Option<Effect>,
+    /// What a skill that was opened needs and does not find where its commands run: for a person, never for the model (`S-8`).
+    pub needed: Option<Needed>,
     /// Why the service behind the tool did not do it; absent for successes and for arguments that never reached it.
     pub failure: Option<Failure>,
 }
@@ -58,6 +60,28 @@ pub struct Effect {
     pub revision: String,
 }
 
+/// Values that a person may be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needed {
+    /// Full resource name of the skill.
+    pub skill: String,
+    /// What it needs.
+    pub variables: Vec<NeededVariable>,
+    /// Whether the team's secrets are for this skill.
+    pub team_store: bool,
+}
+
+/// A variable without its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededVariable {
+    /// Its name.
+    pub name: String,
+    /// What to ask; may be empty.
+    pub prompt: String,
+    /// Where to get it; may be empty. The skill's words.
+    pub help: String,
+}
+
 /// Why a service did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -89,6 +113,7 @@ impl ToolAnswer {
             summary,
             spans,
             effect: None,
+            needed: None,
             failure: None,
         }
     }
@@ -111,6 +136,7 @@ impl ToolAnswer {
             is_error: true,
             summary: format!("{tool}: the arguments were wrong"),
             effect: None,
+            needed: None,
             failure: None,
         }
     }

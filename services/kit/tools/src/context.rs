@@ -28,6 +28,8 @@ pub struct ToolContext {
     pub key: String,
     /// What a review's write rests on, resolved by the caller from the ids in the arguments; `None` for people.
     pub evidence: Option<CitedEvidence>,
+    /// Names of the environment variables that are set where a skill's commands run; `None` when nobody told (`S-8`).
+    pub variables: Option<Vec<String>>,
 }
 
 /// Evidence after its ids were found in the history.

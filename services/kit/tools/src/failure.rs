@@ -30,6 +30,7 @@ pub(crate) fn failed(tool: &str, store: &str, sort: Sort, error: &ClientError) -
         is_error: true,
         summary: format!("{tool}: {}", error.reason),
         effect: None,
+        needed: None,
         failure: Some(Failure {
             kind: error.kind,
             reason: error.reason,

@@ -21,7 +21,7 @@ mod tests;
 
 use steward_client::{MemoryClient, RecallClient, SkillClient};
 
-pub use answer::{Effect, EffectResult, Failure, ToolAnswer};
+pub use answer::{Effect, EffectResult, Failure, Needed, NeededVariable, ToolAnswer};
 pub use citation::{Citation, cited};
 pub use context::{Basis, CitedEvidence, ToolContext};
 pub use definitions::{MEMORY, NAMES, SESSION_SEARCH, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, definitions, is_builtin};

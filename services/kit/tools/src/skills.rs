@@ -4,7 +4,7 @@ use steward_base::Integrity;
 use steward_proto::skill::v1 as pb;
 use steward_proto::skill::v1::manage_skill_request::Action as Change;
 
-use crate::answer::{Effect, EffectResult, ToolAnswer, count, own};
+use crate::answer::{Effect, EffectResult, Needed, NeededVariable, ToolAnswer, count, own};
 use crate::arguments::Arguments;
 use crate::citation::{self, Citation};
 use crate::context::ToolContext;
@@ -58,7 +58,8 @@ pub(crate) async fn view(clients: &Clients, context: &ToolContext, arguments: &s
         parent: context.user_name(),
         skill: name,
         path: path.clone(),
-        ..pb::ViewSkillRequest::default()
+        variables: context.variables.clone().unwrap_or_default(),
+        variables_known: context.variables.is_some(),
     };
     match clients.skills(context).view_skill(request).await {
         Ok(response) => viewed(response, &path),
@@ -85,7 +86,21 @@ fn viewed(response: pb::ViewSkillResponse, path: &str) -> ToolAnswer {
     let spans = own(SKILL_VIEW, &response.tool_text, integrity);
     ToolAnswer {
         spans,
+        needed: response.secret_request.map(needed),
         ..ToolAnswer::success(SKILL_VIEW, response.tool_text, summary)
+    }
+}
+
+fn needed(request: pb::SecretRequest) -> Needed {
+    let variables = request.variables.into_iter().map(|variable| NeededVariable {
+        name: variable.name,
+        prompt: variable.prompt,
+        help: variable.help,
+    });
+    Needed {
+        skill: request.skill,
+        variables: variables.collect(),
+        team_store: request.team_store,
     }
 }
 

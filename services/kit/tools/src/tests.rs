@@ -15,7 +15,8 @@ use steward_proto::skill::v1 as skill;
 use tonic::{Code, Status};
 
 use crate::{
-    Basis, BuiltinTools, CitedEvidence, Clients, EffectResult, MEMORY, SESSION_SEARCH, SKILL_MANAGE, ToolContext,
+    Basis, BuiltinTools, CitedEvidence, Clients, EffectResult, MEMORY, SESSION_SEARCH, SKILL_MANAGE, SKILL_VIEW,
+    ToolContext,
 };
 use fakes::{Fake, refusal};
 
@@ -37,6 +38,7 @@ fn context() -> ToolContext {
         credentials: Credentials::token("turn-token").unwrap(),
         key: "s1/t1/c1".to_owned(),
         evidence: None,
+        variables: None,
     }
 }
 
@@ -314,6 +316,50 @@ async fn a_change_of_a_skill_that_waits_is_a_proposal() {
         (effect.result, effect.target.as_str(), effect.revision.as_str()),
         (EffectResult::Proposed, "teams/red/skillProposals/p1", "")
     );
+}
+
+/// `S-8`: the registry is told what is set where commands run, and what it finds missing is for a person and not for the model.
+#[tokio::test]
+async fn a_view_tells_what_is_set_and_hands_on_what_a_person_is_to_be_asked() {
+    let fake = Fake::default();
+    for _ in 0..2 {
+        fake.answer_view(Ok(skill::ViewSkillResponse {
+            tool_text: "setup needed: API_TOKEN is not set".to_owned(),
+            secret_request: Some(skill::SecretRequest {
+                skill: "teams/red/skills/call".to_owned(),
+                variables: vec![skill::SkillVariable {
+                    name: "API_TOKEN".to_owned(),
+                    prompt: "The token of the API".to_owned(),
+                    ..Default::default()
+                }],
+                team_store: true,
+            }),
+            ..Default::default()
+        }));
+    }
+    let arguments = r#"{"name":"call"}"#;
+    let told = ToolContext {
+        variables: Some(vec!["HOME".to_owned()]),
+        ..context()
+    };
+    let answer = tools(&fake).call(&told, SKILL_VIEW, arguments).await;
+    let needed = answer.needed.unwrap();
+    assert_eq!(
+        (
+            needed.skill.as_str(),
+            needed.variables[0].name.as_str(),
+            needed.team_store
+        ),
+        ("teams/red/skills/call", "API_TOKEN", true)
+    );
+    assert!(!answer.content.contains("The token of the API"), "{}", answer.content);
+    tools(&fake).call(&context(), SKILL_VIEW, arguments).await;
+    let asked: Vec<_> = fake
+        .viewed()
+        .into_iter()
+        .map(|request| (request.variables, request.variables_known))
+        .collect();
+    assert_eq!(asked, [(vec!["HOME".to_owned()], true), (Vec::new(), false)]);
 }
 
 fn recalled(seq: u64, role: recall::MessageRole, text: &str, integrity: i32) -> recall::RecalledMessage {

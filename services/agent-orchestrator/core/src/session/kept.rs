@@ -92,6 +92,18 @@ impl KeptSetup {
         serde_json::from_slice::<Marks>(kept).unwrap_or_default().provider
     }
 
+    /// The environment variables that are set where the client's tools run; `None` where nobody told. What cannot be read
+    /// tells nothing.
+    pub fn variables(kept: &[u8]) -> Option<Vec<String>> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Told {
+            environment: Environment,
+        }
+        let told = serde_json::from_slice::<Told>(kept).unwrap_or_default();
+        told.environment.variables
+    }
+
     /// The bytes to keep.
     ///
     /// # Errors

@@ -24,6 +24,8 @@ const MAX_FILE: usize = 1_000_000;
 /// Most failed checks, and most skills that are opened at the start.
 const MAX_CHECKS: usize = 500;
 const MAX_PRELOADED: usize = 20;
+/// Most environment variables that a client names.
+const MAX_VARIABLES: usize = 2_000;
 /// Longest path, hint or fact of the environment, in characters.
 const MAX_LINE: usize = 1_000;
 
@@ -60,6 +62,9 @@ pub struct Environment {
     pub working_dir: String,
     /// Shell; may be empty.
     pub shell: String,
+    /// Names of the environment variables that are set there; `None` when the client does not tell. In no prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Vec<String>>,
 }
 
 impl Environment {
@@ -128,6 +133,8 @@ impl Setup {
                 one_line(violations, &format!("setup.environment.{field}"), fact);
             }
         }
+        let variables = self.environment.variables.as_deref().unwrap_or_default();
+        check_lines("setup.environment.variables", variables, MAX_VARIABLES, violations);
         check_client_tools("setup.client_tools", &self.client_tools, violations);
         check_lines("setup.failed_checks", &self.failed_checks, MAX_CHECKS, violations);
         check_lines("setup.preload_skills", &self.preload_skills, MAX_PRELOADED, violations);

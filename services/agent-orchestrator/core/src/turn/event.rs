@@ -68,6 +68,28 @@ pub struct Completed {
     pub cost: Option<u64>,
 }
 
+/// What to ask a person for, if the client can; the turn goes on meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretRequest {
+    /// Full resource name of the skill.
+    pub skill: String,
+    /// What it needs.
+    pub variables: Vec<SecretVariable>,
+    /// Whether the team's secrets are for this skill.
+    pub team_store: bool,
+}
+
+/// A variable without its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretVariable {
+    /// Its name.
+    pub name: String,
+    /// What to ask; may be empty.
+    pub prompt: String,
+    /// Where to get it; may be empty. The skill's words.
+    pub help: String,
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -107,6 +129,8 @@ pub enum Event {
     },
     /// A steering text was added.
     Steered(String),
+    /// A skill needs values that are not set where the client's tools run (`S-8`).
+    SecretRequest(SecretRequest),
     /// The client is to run these calls; the segment ends.
     RequiresAction(Vec<PendingCall>),
     /// The turn ends with its answer.

@@ -224,6 +224,7 @@ fn setup(setup: pb::SessionSetup) -> Setup {
             home: environment.home,
             working_dir: environment.working_dir,
             shell: environment.shell,
+            variables: environment.variables_known.then_some(environment.variables),
         },
         platform_hint: setup.platform_hint,
         failed_checks: setup.failed_checks,

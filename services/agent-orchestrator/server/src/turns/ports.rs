@@ -19,10 +19,10 @@ use steward_model::{
     Reply, ToolCall as ModelCall, collect_answer,
 };
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{Counters, Message, Native, Prefix, Said, Session, ToolCall};
-use steward_orchestrator_core::turn::Event;
+use steward_orchestrator_core::session::{Counters, KeptSetup, Message, Native, Prefix, Said, Session, ToolCall};
+use steward_orchestrator_core::turn::{Event, SecretRequest, SecretVariable};
 use steward_runtime::failpoint;
-use steward_tools::{EffectResult, MEMORY, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, ToolAnswer, ToolContext};
+use steward_tools::{EffectResult, MEMORY, Needed, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, ToolAnswer, ToolContext};
 
 use super::beside::{at, has_provider};
 use super::clean::Clean;
@@ -183,6 +183,9 @@ impl Dispatch for TurnDispatch {
             failpoint::hit("turn.tool_write.after");
         }
         self.tell_of_write(request, &answer);
+        if let Some(needed) = answer.needed {
+            context.live.log().push(Event::SecretRequest(secret_request(needed)));
+        }
         lock(&context.summaries).insert(call.id.clone(), answer.summary);
         Ok(Dispatched::Done(ToolOutput {
             content: answer.content,
@@ -213,6 +216,9 @@ impl TurnDispatch {
             credentials: self.credentials.clone(),
             key: request.key.clone(),
             evidence: None,
+            variables: (request.call.name == SKILL_VIEW)
+                .then(|| KeptSetup::variables(&context.session.setup))
+                .flatten(),
         }
     }
 
@@ -249,6 +255,19 @@ impl TurnDispatch {
                 .turns
                 .tell(person, session, turn, Happened::MemoryWrite, written);
         }
+    }
+}
+
+fn secret_request(needed: Needed) -> SecretRequest {
+    let variables = needed.variables.into_iter().map(|variable| SecretVariable {
+        name: variable.name,
+        prompt: variable.prompt,
+        help: variable.help,
+    });
+    SecretRequest {
+        skill: needed.skill,
+        variables: variables.collect(),
+        team_store: needed.team_store,
     }
 }
 

@@ -21,6 +21,8 @@ struct State {
     entries: Mutex<Vec<memory::Entry>>,
     decided: Mutex<Vec<String>>,
     manage: Queue<skill::ManageSkillResponse>,
+    view: Queue<skill::ViewSkillResponse>,
+    viewed: Mutex<Vec<skill::ViewSkillRequest>>,
     search: Queue<recall::SearchResponse>,
 }
 
@@ -47,6 +49,14 @@ impl Fake {
 
     pub(super) fn answer_manage(&self, answer: Result<skill::ManageSkillResponse, Status>) {
         self.0.manage.lock().unwrap().push_back(answer);
+    }
+
+    pub(super) fn answer_view(&self, answer: Result<skill::ViewSkillResponse, Status>) {
+        self.0.view.lock().unwrap().push_back(answer);
+    }
+
+    pub(super) fn viewed(&self) -> Vec<skill::ViewSkillRequest> {
+        self.0.viewed.lock().unwrap().clone()
     }
 
     pub(super) fn answer_search(&self, answer: Result<recall::SearchResponse, Status>) {
@@ -310,6 +320,14 @@ macro_rules! unused_skill_methods {
                 next(&self.0.manage)
             }
 
+            async fn view_skill(
+                &self,
+                request: Request<skill::ViewSkillRequest>,
+            ) -> Result<Response<skill::ViewSkillResponse>, Status> {
+                self.0.viewed.lock().unwrap().push(request.into_inner());
+                next(&self.0.view)
+            }
+
             $(async fn $method(&self, _: Request<skill::$request>) -> Result<Response<skill::$response>, Status> {
                 Err(unused())
             })*
@@ -320,7 +338,6 @@ macro_rules! unused_skill_methods {
 unused_skill_methods! {
     get_skill(GetSkillRequest) -> GetSkillResponse;
     list_skills(ListSkillsRequest) -> ListSkillsResponse;
-    view_skill(ViewSkillRequest) -> ViewSkillResponse;
     archive_skill(ArchiveSkillRequest) -> ArchiveSkillResponse;
     restore_skill(RestoreSkillRequest) -> RestoreSkillResponse;
     purge_skill(PurgeSkillRequest) -> PurgeSkillResponse;

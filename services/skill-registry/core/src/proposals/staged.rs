@@ -168,7 +168,12 @@ impl Skills {
     ) -> Result<Managed, Error> {
         let record = &change.record;
         let now = self.clock.now();
-        let (waiting, _) = self.store.waiting(&actor.team, &super::Seen::of(actor), now).await?;
+        // Of one person's inbox what is theirs; of a curation's what is for the team.
+        let inbox = super::Seen {
+            user: actor.user.clone(),
+            team: actor.user.is_none(),
+        };
+        let (waiting, _) = self.store.waiting(&actor.team, &inbox, now).await?;
         if waiting >= self.settings.pending_proposals {
             return Err(Error::LimitExceeded {
                 what: "the number of proposals that wait for a person".to_owned(),

@@ -2,9 +2,10 @@
 
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
-use steward_orchestrator_core::turn::{Completed, Event, PendingCall};
+use steward_orchestrator_core::turn::{Completed, Event, PendingCall, SecretRequest};
 use steward_proto::agent::v1 as pb;
 use steward_proto::agent::v1::turn_event::Event as Item;
+use steward_proto::skill::v1 as skill;
 
 use super::super::convert::{timestamp_to_pb, usage_to_pb};
 
@@ -14,6 +15,20 @@ pub(super) fn event_to_pb(number: u64, turn: &str, event: Event) -> pb::TurnEven
         event_id: number,
         turn: turn.to_owned(),
         event: Some(item(event)),
+    }
+}
+
+fn secret_request_to_pb(request: SecretRequest) -> skill::SecretRequest {
+    let variables = request.variables.into_iter().map(|variable| skill::SkillVariable {
+        name: variable.name,
+        prompt: variable.prompt,
+        help: variable.help,
+        ..skill::SkillVariable::default()
+    });
+    skill::SecretRequest {
+        skill: request.skill,
+        variables: variables.collect(),
+        team_store: request.team_store,
     }
 }
 
@@ -43,6 +58,7 @@ fn item(event: Event) -> Item {
             delay_ms,
         }),
         Event::Steered(text) => Item::Steered(pb::Steered { text }),
+        Event::SecretRequest(request) => Item::SecretRequest(secret_request_to_pb(request)),
         Event::RequiresAction(calls) => Item::RequiresAction(pb::RequiresAction {
             calls: calls.into_iter().map(pending_call_to_pb).collect(),
         }),

@@ -88,6 +88,7 @@ impl ToolRunner for CountingTools {
             summary: format!("{name}: done"),
             effect: None,
             failure: None,
+            needed: None,
         }
     }
 }
