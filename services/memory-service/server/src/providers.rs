@@ -33,6 +33,8 @@ pub(crate) use self::mem0::Mem0Provider;
 const READ_TIME: Duration = Duration::from_millis(1_500);
 /// How long a tool of a provider may take.
 const TOOL_TIME: Duration = Duration::from_secs(20);
+/// How long a provider has to erase a person: whoever asks for it waits for more than this one.
+const ERASE_TIME: Duration = Duration::from_secs(10);
 /// How long lines have to empty when the service stops.
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// How long somebody waits for a write who wants to know what became of it; the write goes on.
@@ -217,7 +219,7 @@ impl Desk {
             return PersonErasure::None;
         };
         attached.abandon(user).await;
-        match timeout(TOOL_TIME, attached.provider.erase_person(team, user)).await {
+        match timeout(ERASE_TIME, attached.provider.erase_person(team, user)).await {
             Ok(Ok(Erasing::Erased)) => PersonErasure::Erased,
             Ok(Ok(Erasing::Unsupported)) => PersonErasure::Unsupported,
             Ok(Err(error)) => {

@@ -50,10 +50,6 @@ impl Whose {
     fn user_name(&self) -> String {
         user_name(&self.team, &self.user)
     }
-
-    fn is_caller(&self) -> bool {
-        self.caller.user.as_ref() == Some(&self.user)
-    }
 }
 
 impl People {
