@@ -241,7 +241,7 @@ async fn skills(walk: &mut Walk) {
     let archived = name(&walk.ok(&["skills", "archive", &restored]).await["skill"]);
     walk.refused("CLIENT", &["skills", "purge", &archived]).await;
     walk.ok(&["skills", "purge", &archived, "--yes"]).await;
-    walk.refused("CLIENT", &["skills", "show", "nightly"]).await;
+    walk.refused("SKILL_NOT_FOUND", &["skills", "show", "nightly"]).await;
 }
 
 async fn skills_as_files(walk: &mut Walk) {
