@@ -64,7 +64,7 @@ async fn a_running_installation_is_healthy_and_its_databases_are_left_alone() {
     assert_eq!(services.len(), 6, "{report:#}");
     assert_eq!(
         states(&report, "index"),
-        [("teams/default".to_owned(), "ok".to_owned())]
+        ["of every team", "teams/default"].map(|subject| (subject.to_owned(), "ok".to_owned()))
     );
     assert_eq!(states(&report, "model")[0].1, "ok", "{report:#}");
     // The chat's own request; whether something answers is found out without calling a model.

@@ -16,6 +16,7 @@ use steward_client::{MAX_MESSAGE_BYTES, Wire, WireRequest, WireResponse};
 use steward_proto::access::v1::revocation_service_server::RevocationServiceServer;
 use steward_runtime::tasks::TaskResult;
 use steward_runtime::{Boot, Policy, StartError, Tasks};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
 use tonic::service::RoutesBuilder;
@@ -50,6 +51,9 @@ impl fmt::Debug for Background {
     }
 }
 
+/// Something whose health is told under a name of its own: whether it is well, from one moment to the next.
+type Part = (&'static str, watch::Receiver<bool>);
+
 /// A service with its stores open and its handlers behind the edge.
 pub struct Built {
     name: &'static str,
@@ -57,6 +61,7 @@ pub struct Built {
     services: Vec<&'static str>,
     owners: Vec<(&'static str, &'static str)>,
     background: Vec<Background>,
+    parts: Vec<Part>,
     auth: Arc<Auth>,
     health: HealthReporter,
     edge: Edge,
@@ -79,6 +84,7 @@ pub struct BuiltBuilder {
     services: Vec<&'static str>,
     owners: Vec<(&'static str, &'static str)>,
     background: Vec<Background>,
+    parts: Vec<Part>,
     auth: Arc<Auth>,
     ids: Arc<dyn IdGen>,
     stopping: CancellationToken,
@@ -127,6 +133,14 @@ impl BuiltBuilder {
         self
     }
 
+    /// Has the standard health service answer for `part` as well, for example `steward.recall.v1.Index`: serving while
+    /// `is_well`. The services themselves go on serving, so that an orchestrator restarts nothing because of it.
+    #[must_use]
+    pub fn health_of(mut self, part: &'static str, is_well: watch::Receiver<bool>) -> Self {
+        self.parts.push((part, is_well));
+        self
+    }
+
     /// Puts the edge, health, reflection and the revocation service around what was collected.
     pub async fn build(self) -> Result<Built, StartError> {
         let Self {
@@ -135,6 +149,7 @@ impl BuiltBuilder {
             services,
             owners,
             background,
+            parts,
             auth,
             ids,
             stopping,
@@ -142,6 +157,9 @@ impl BuiltBuilder {
         let health = HealthReporter::new();
         for service in &services {
             health.set_service_status(service, ServingStatus::Serving).await;
+        }
+        for (part, is_well) in &parts {
+            health.set_service_status(part, status_of(*is_well.borrow())).await;
         }
         let mut routes = RoutesBuilder::default();
         for mount in &mounts {
@@ -166,6 +184,7 @@ impl BuiltBuilder {
             services,
             owners,
             background,
+            parts,
             auth,
             health,
             edge,
@@ -182,6 +201,7 @@ impl Built {
             services: Vec::new(),
             owners: Vec::new(),
             background: Vec::new(),
+            parts: Vec::new(),
             auth,
             ids: Arc::clone(&boot.ids),
             stopping: boot.tasks.stopping(),
@@ -206,6 +226,7 @@ impl Built {
             joined.services.extend(part.services);
             joined.owners.extend(part.owners);
             joined.background.extend(part.background);
+            joined.parts.extend(part.parts);
         }
         joined.build().await
     }
@@ -235,11 +256,34 @@ impl Built {
         for Background { name, policy, start } in self.background.drain(..) {
             tasks.spawn(name, policy, start(tasks.clone()));
         }
+        for (part, is_well) in self.parts.drain(..) {
+            let telling = tell(self.health.clone(), part, is_well);
+            tasks.spawn(format!("{}/health", self.name), Policy::DISPOSABLE, telling);
+        }
     }
 
     /// Names of the background work that was not started yet.
     pub fn pending_background(&self) -> impl Iterator<Item = &'static str> {
         self.background.iter().map(|background| background.name)
+    }
+}
+
+const fn status_of(is_well: bool) -> ServingStatus {
+    if is_well {
+        ServingStatus::Serving
+    } else {
+        ServingStatus::NotServing
+    }
+}
+
+/// Tells how a part is, until nobody says so any more.
+async fn tell(health: HealthReporter, part: &'static str, mut is_well: watch::Receiver<bool>) -> TaskResult {
+    loop {
+        let now = *is_well.borrow_and_update();
+        health.set_service_status(part, status_of(now)).await;
+        if is_well.changed().await.is_err() {
+            return Ok(());
+        }
     }
 }
 

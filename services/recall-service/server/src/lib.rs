@@ -20,6 +20,10 @@ use steward_runtime::{Boot, Policy, StartError};
 
 pub use config::Config;
 
+/// The name under which the standard health service answers for the indexes of all teams: not serving while one of them is
+/// known to be damaged. The service itself goes on serving, and says of each answer whether it is complete.
+pub const INDEX_HEALTH: &str = "steward.recall.v1.Index";
+
 /// What recall-service needs from outside: nothing but the keys that it verifies callers with. It calls nobody.
 #[derive(Debug, Clone)]
 pub struct Deps {
@@ -36,7 +40,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         .await
         .map_err(|error| StartError::new("open the session store", error))?;
     let store = Arc::new(store);
-    let (closing, following) = (Arc::clone(&store), Arc::clone(&store));
+    let (closing, following, soundness) = (Arc::clone(&store), Arc::clone(&store), store.soundness());
     boot.tasks.at_end("recall/close", async move {
         closing.close().await;
         Ok(())
@@ -62,6 +66,7 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
             following.follow(tasks).await;
             Ok(())
         })
+        .health_of(INDEX_HEALTH, soundness)
         .build()
         .await
 }

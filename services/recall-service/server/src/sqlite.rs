@@ -1,4 +1,4 @@
-//! Sessions in SQLite: a file per team, rows and index in one transaction.
+//! Sessions in SQLite: a file per team, whose index follows the rows.
 //!
 //! Rules are not here; they are asked from inside the transaction. What is here is loading, writing and searching.
 
@@ -14,16 +14,18 @@ mod lifecycle;
 mod messages;
 mod outbox;
 mod rows;
+mod scan;
 mod search;
 mod sessions;
 mod teams;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -49,6 +51,7 @@ use steward_recall_core::turn::{DueReview, ExpiredTurn, Turn};
 use steward_recall_core::update_session::SessionUpdate;
 use steward_recall_core::{Error, tokenizer as words};
 use steward_store::Sqlite;
+use tokio::sync::watch;
 
 use failure::Failure;
 use follow::Behind;
@@ -68,6 +71,8 @@ pub(crate) struct SqliteSessionStore {
     mended: Mutex<BTreeSet<TeamId>>,
     /// Teams whose index is not what it should be, and why.
     troubled: Mutex<BTreeMap<TeamId, String>>,
+    /// Whether there are none of those.
+    sound: watch::Sender<bool>,
     /// Teams whose last search went on without the newest messages.
     late: Mutex<BTreeSet<TeamId>>,
     /// Open files whose messages wait for the index.
@@ -84,6 +89,7 @@ impl SqliteSessionStore {
     pub(crate) async fn open(folder: PathBuf, backups: PathBuf, max_open: usize) -> Result<Self, Error> {
         let store = Self {
             troubled: Mutex::default(),
+            sound: watch::Sender::new(true),
             late: Mutex::default(),
             behind: Behind::default(),
             patience: PATIENCE,
@@ -121,57 +127,6 @@ impl SqliteSessionStore {
             forget_if_empty(&sqlite, &self.with_due, team.clone()).await?;
         }
         Ok(found)
-    }
-
-    /// Makes a damaged index anew from the rows (`Q-11`), once per team and process: what is damaged again has a cause that
-    /// rebuilding does not mend. Whether it was made.
-    async fn mend(&self, team: &TeamId, damage: &Error) -> bool {
-        let is_first = self
-            .mended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(team.clone());
-        if !is_first {
-            return false;
-        }
-        tracing::error!(team = %team, error = error_chain(damage), "the index of a team is damaged; rebuilding it");
-        self.trouble(team, Some("the index is damaged and is made anew right now"));
-        let rebuilt = async {
-            match self.team(team).await? {
-                Some(sqlite) => index::rebuild(&sqlite).await,
-                None => Ok(()),
-            }
-        };
-        match rebuilt.await {
-            Ok(()) => {
-                self.trouble(team, None);
-                true
-            }
-            Err(Failure(error)) => {
-                self.trouble(team, Some("the index is damaged and could not be made anew"));
-                tracing::error!(team = %team, error = error_chain(&error), "the index could not be rebuilt");
-                false
-            }
-        }
-    }
-
-    /// Remembers what is wrong with the index of a team; `None`: nothing.
-    fn trouble(&self, team: &TeamId, what: Option<&str>) {
-        let mut troubled = self.troubled.lock().unwrap_or_else(PoisonError::into_inner);
-        match what {
-            Some(what) => drop(troubled.insert(team.clone(), what.to_owned())),
-            None => drop(troubled.remove(team)),
-        }
-    }
-
-    /// Remembers whether a search went on without the newest messages of a team.
-    fn late(&self, team: &TeamId, is_late: bool) {
-        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_late {
-            late.insert(team.clone());
-        } else {
-            late.remove(team);
-        }
     }
 
     async fn try_append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
@@ -470,13 +425,7 @@ impl SessionStore for SqliteSessionStore {
     }
 
     fn index_trouble(&self, team: &TeamId) -> Option<String> {
-        let troubled = self.troubled.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest_missing = || {
-            late.contains(team)
-                .then(|| "the newest messages are not in the index yet".to_owned())
-        };
-        troubled.get(team).cloned().or_else(newest_missing)
+        self.trouble_of(team)
     }
 
     async fn expired_turns(
@@ -588,7 +537,7 @@ impl SessionStore for SqliteSessionStore {
         let team = &query.asker.team;
         match mending!(self, team, self.try_hits(query)) {
             // The answer says that it is incomplete, and why.
-            Err(Error::Damaged { .. }) if self.index_trouble(team).is_some() => Ok(Vec::new()),
+            Err(Error::Damaged { .. }) if self.index_trouble(team).is_some() => self.scan(query).await,
             outcome => outcome,
         }
     }

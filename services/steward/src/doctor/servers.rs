@@ -45,8 +45,26 @@ pub(super) async fn examine(connection: &Connection, kept: bool, held: bool, rep
             Health::Unreachable(why) => report.problem(AREA, subject, why, "start it, or give its address"),
         }
     }
+    if let Some(endpoint) = endpoints.get("recall") {
+        indexes(endpoint, report).await;
+    }
     if all_serve {
         ask(connection, report).await;
+    }
+}
+
+/// The indexes of all teams, which the server knows better than any one team's token.
+async fn indexes(endpoint: &str, report: &mut Report) {
+    match health::check(endpoint, steward_recall::INDEX_HEALTH).await {
+        Health::Serving => report.ok("index", "of every team", "none is known to be damaged"),
+        Health::NotServing => report.problem(
+            "index",
+            "of every team",
+            "one is damaged; searches of its team are incomplete",
+            "the server's log names it; its admin runs `steward recall check --rebuild`",
+        ),
+        // An older server, or one that was told of above.
+        Health::Unknown | Health::Unreachable(_) => {}
     }
 }
 

@@ -3,9 +3,6 @@
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use sqlx::Connection as _;
-use sqlx::sqlite::SqliteConnection;
-
 use super::Sqlite;
 use super::write::to_the_end;
 use crate::StoreError;
@@ -81,35 +78,6 @@ impl Sqlite {
             moved_pages,
         })
     }
-}
-
-impl Sqlite {
-    /// Moves the log into the database file while writes go on: by a connection of its own, and what was written meanwhile,
-    /// which is little, by the writer. Waits for no reader; what one of them still needs is left to the next time. For an owner
-    /// that does not want its commits to do so (`PRAGMA wal_autocheckpoint`, see [`super::OnConnect`]).
-    pub async fn checkpoint_aside(&self) -> Result<Checkpoint, StoreError> {
-        // As one of the readers, so that closing waits for it.
-        let _held = self.inner.readers.hold().await?;
-        let mut aside = self.inner.writer.another().await?;
-        let moved = passive(&mut aside).await;
-        if let Err(error) = aside.close().await {
-            tracing::debug!(%error, "a connection for a checkpoint did not close well");
-        }
-        moved?;
-        let mut writer = self.inner.writer.connected().await?;
-        passive(writer.as_mut().ok_or(StoreError::Closed)?).await
-    }
-}
-
-async fn passive(connection: &mut SqliteConnection) -> Result<Checkpoint, StoreError> {
-    let (blocked, log_pages, moved_pages): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
-        .fetch_one(connection)
-        .await?;
-    Ok(Checkpoint {
-        blocked: blocked != 0,
-        log_pages,
-        moved_pages,
-    })
 }
 
 async fn blocking<T: Send + 'static>(

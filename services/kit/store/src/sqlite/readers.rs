@@ -88,16 +88,11 @@ impl Readers {
         })
     }
 
-    /// The right to one, without one.
-    pub(super) async fn hold(&self) -> Result<OwnedSemaphorePermit, StoreError> {
-        match Arc::clone(&self.free).try_acquire_owned() {
-            Ok(permit) => Ok(permit),
-            Err(_none_free) => self.wait().await,
-        }
-    }
-
     pub(super) async fn take(readers: &Arc<Self>) -> Result<Reader, StoreError> {
-        let permit = readers.hold().await?;
+        let permit = match Arc::clone(&readers.free).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_none_free) => readers.wait().await?,
+        };
         let idle = {
             let mut idle = readers.idle();
             if idle.closed {

@@ -193,11 +193,6 @@ impl Writer {
         Ok(held)
     }
 
-    /// A further connection that can write, for what does not concern the line.
-    pub(super) async fn another(&self) -> Result<SqliteConnection, StoreError> {
-        self.connector.connect().await
-    }
-
     /// Lets everything in the line end, then closes the connection.
     pub(super) async fn close(&self) {
         self.line().closed = true;

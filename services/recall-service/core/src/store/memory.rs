@@ -407,7 +407,8 @@ impl SessionStore for InMemorySessionStore {
                 .messages
                 .iter()
                 .filter(|message| may_hit(message, query) && !stands_in(current, &kept.session, message));
-            found.extend(messages.filter_map(|message| candidate(&kept.session, message, &query.query)));
+            let (id, root, demoted) = (&kept.session.id, &kept.session.root, kept.session.source.is_demoted());
+            found.extend(messages.filter_map(|message| candidate((id, root, demoted), message, &query.query)));
         }
         found.sort_by(|one, two| order(one, two, query.sort));
         let mut ranking = Ranking::new(query.sort, query.limit, query.depth);
@@ -501,8 +502,13 @@ fn stands_in(current: Option<&Kept>, session: &Session, message: &Message) -> bo
     current.session.root == session.root && current.messages.iter().filter(in_context).any(|copy| is_copy(&copy))
 }
 
-/// The message with how often each term occurs in it, if it matches. A plain measure, for stores without BM25.
-fn candidate(session: &Session, message: &Message, query: &Query) -> Option<Candidate> {
+/// The message of a session (its id, its root, whether it is demoted) with how often each term occurs in it, if it matches. A
+/// plain measure, for stores without BM25 and for those that cannot ask their index.
+pub fn candidate(
+    (session, root, demoted): (&SessionId, &SessionId, bool),
+    message: &Message,
+    query: &Query,
+) -> Option<Candidate> {
     let fields = [
         Searchable::new(message.said_text(), query),
         Searchable::new(&message.tool_text(), query),
@@ -517,18 +523,18 @@ fn candidate(session: &Session, message: &Message, query: &Query) -> Option<Cand
         .into_iter()
         .map(|term| f32::from(u16::try_from(count(term)).unwrap_or(u16::MAX)));
     Some(Candidate {
-        session: session.id.clone(),
-        root: session.root.clone(),
+        session: session.clone(),
+        root: root.clone(),
         seq: message.seq,
         role: message.body.role,
-        demoted: session.source.is_demoted(),
+        demoted,
         created: message.created,
         strengths: strengths.collect(),
     })
 }
 
-/// As they are offered to a ranking.
-fn order(one: &Candidate, two: &Candidate, sort: Sort) -> Ordering {
+/// As candidates are offered to a ranking.
+pub fn order(one: &Candidate, two: &Candidate, sort: Sort) -> Ordering {
     let newer = two.created.cmp(&one.created).then(two.seq.cmp(&one.seq));
     let sum = |candidate: &Candidate| candidate.strengths.iter().sum::<f32>();
     match sort {

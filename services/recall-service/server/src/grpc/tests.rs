@@ -4,6 +4,7 @@ mod access;
 mod activity;
 mod errors;
 mod lifecycle;
+mod replicas;
 mod search;
 mod sessions;
 mod transfer;

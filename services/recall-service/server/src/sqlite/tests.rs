@@ -17,6 +17,7 @@ use steward_testkit::TempDir;
 use super::*;
 
 mod backups;
+mod behind;
 mod damage;
 mod many;
 mod upgrade;
