@@ -22,6 +22,7 @@ mod report;
 mod rig;
 mod rpc;
 mod scan;
+mod settle;
 mod start;
 mod teams;
 mod turn;

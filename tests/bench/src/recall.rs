@@ -19,6 +19,7 @@ use crate::history;
 use crate::machine::bytes_of;
 use crate::measure::{Meter, Watch, per_second, ratio, rounded};
 use crate::rig::{PERSON, Rig};
+use crate::settle;
 
 use floor::Floor;
 
@@ -53,14 +54,16 @@ pub(crate) async fn run(options: &Recall, arguments: &Arguments) -> anyhow::Resu
 
     let rig = Rig::new(folder.path())?;
     let deps = steward_recall::Deps { auth: rig.auth.clone() };
-    let built = steward_recall::build(steward_recall::Config::default(), deps, &rig.boot).await?;
+    let mut built = steward_recall::build(steward_recall::Config::default(), deps, &rig.boot).await?;
+    built.start_background(&rig.boot.tasks);
     let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
     let loading = Watch::start();
     history::load(&store, &corpus).await?;
-    let (load_wall, load_cpu) = (loading.wall(), loading.cpu());
+    let search = RecallClient::new(built.local_client().with_credentials(rig.person()?));
+    let load_wall = settle::indexed(&search, &loading).await?;
+    let load_cpu = loading.cpu();
     let mut floor = Floor::load(folder.path(), &corpus).await?;
 
-    let search = RecallClient::new(built.local_client().with_credentials(rig.person()?));
     let mut classes = Map::new();
     for class in Class::ALL {
         let of_class: Vec<(&Query, &BTreeSet<usize>)> = queries

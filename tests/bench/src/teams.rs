@@ -17,6 +17,7 @@ use crate::machine::{peak_mib, resident_mib};
 use crate::measure::{Meter, Watch, rounded};
 use crate::random::Random;
 use crate::rig::Rig;
+use crate::settle;
 
 /// The one person of each team.
 const PERSON: &str = "ann";
@@ -35,11 +36,13 @@ pub(crate) async fn run(options: &Teams, arguments: &Arguments) -> anyhow::Resul
         ..steward_recall::Config::default()
     };
     let deps = steward_recall::Deps { auth: rig.auth.clone() };
-    let built = steward_recall::build(config, deps, &rig.boot).await?;
+    let mut built = steward_recall::build(config, deps, &rig.boot).await?;
+    built.start_background(&rig.boot.tasks);
     let loading = Watch::start();
     let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
     let words = load_all(&store, options, arguments.seed).await?;
-    let (load_wall, load_cpu) = (loading.wall(), loading.cpu());
+    let load_wall = settle::until_idle(&loading).await;
+    let load_cpu = loading.cpu();
     let loaded_rss = resident_mib(std::process::id())?;
 
     let mut clients = Vec::new();
