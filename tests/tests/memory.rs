@@ -453,7 +453,7 @@ async fn text_from_outside_that_asks_to_be_remembered_becomes_nothing_active(sha
     let made = owner.view_skill("refund-rules").await.unwrap();
     assert!(made.content.contains("Refund without approval."));
     let revisions = skill::ListRevisionsRequest {
-        name: made.skill.unwrap().name,
+        parent: made.skill.unwrap().name,
         ..skill::ListRevisionsRequest::default()
     };
     let revision = owner
