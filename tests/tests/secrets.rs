@@ -1,5 +1,5 @@
 //! D-12: a secret on its way through a turn. What a provider says of a refused key goes no further; what a tool needs reaches
-//! it unchanged.
+//! it unchanged; what a skill needs is asked of the person while the turn goes on (`S-8`).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,6 +13,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use steward_proto::agent::v1 as agent;
+use steward_proto::agent::v1::turn_event::Event;
+use steward_proto::skill::v1 as skill;
 use steward_testkit::{ModelServer, Reply, ScriptedCall};
 use steward_tests::person::{client_tool, fresh_id, result};
 use steward_tests::{Ended, Shape, Stack, script};
@@ -106,4 +108,97 @@ async fn a_tool_gets_the_secret_that_it_needs_unchanged(shape: Shape) {
     for (name, process) in stack.processes() {
         assert!(!process.log_text().contains(&token()), "the log of {name}");
     }
+}
+
+both_shapes!(what_a_skill_needs_is_asked_of_the_person_and_its_value_is_nowhere);
+
+/// `S-8`: a turn opens a skill that needs a value; the client hears of it while the turn goes on, sets it, and the next turn
+/// finds nothing missing. The value is in no prompt, log or stored row; a client that does not tell what is set is asked nothing.
+async fn what_a_skill_needs_is_asked_of_the_person_and_its_value_is_nowhere(shape: Shape) {
+    let model = ModelServer::scripted(|request| match script::since_user(request).len() {
+        0 => Reply::calls([ScriptedCall::new("open", "skill_view", r#"{"name":"call"}"#)]),
+        _ => Reply::text("done"),
+    })
+    .await;
+    let options = common::no_reviews(&model).env("STEWARD_LOG", "debug");
+    let stack = Stack::start("asked-secret", shape, options);
+    let owner = stack.owner().await;
+    let content = "---\nname: call\ndescription: Call the API\nrequired_environment_variables:\n  - name: API_TOKEN\n    \
+                   prompt: The token of the API\n---\n# Call\n\nCall it.\n";
+    let create = skill::ManageSkillRequest {
+        parent: owner.user.clone(),
+        skill: "call".to_owned(),
+        request_id: fresh_id(),
+        action: Some(skill::manage_skill_request::Action::Create(skill::CreateSkill {
+            content: content.to_owned(),
+            scope: skill::SkillScope::Team.into(),
+            ..skill::CreateSkill::default()
+        })),
+        ..skill::ManageSkillRequest::default()
+    };
+    owner.client.skills.manage_skill(create).await.unwrap();
+    let begin = async |known: bool| {
+        let setup = agent::SessionSetup {
+            client_tools: vec![client_tool("look")],
+            environment: Some(agent::Environment {
+                variables: vec!["HOME".to_owned()],
+                variables_known: known,
+                ..agent::Environment::default()
+            }),
+            ..agent::SessionSetup::default()
+        };
+        owner.session_with(setup).await.unwrap()
+    };
+    let asked = |segment: &steward_tests::Segment| {
+        let requests = segment.events.iter().filter_map(|event| match &event.event {
+            Some(Event::SecretRequest(request)) => Some(request.clone()),
+            _ => None,
+        });
+        requests.collect::<Vec<_>>()
+    };
+    let session = begin(true).await;
+    assert!(!session.system_prompt.contains("API_TOKEN"));
+    let first = owner.say(&session.name, "call the api").await;
+    assert_eq!(first.answer(), "done", "the turn waits for nobody");
+    let request = asked(&first).remove(0);
+    assert!(
+        request.team_store && request.skill.ends_with("/skills/call"),
+        "{request:?}"
+    );
+    assert_eq!(
+        (request.variables[0].name.as_str(), request.variables[0].prompt.as_str()),
+        ("API_TOKEN", "The token of the API")
+    );
+    let told = model.requests()[1].tool_results().remove(0).1;
+    assert!(told.contains("setup needed: API_TOKEN is not set"), "{told}");
+    let set = skill::SetSecretRequest {
+        parent: owner.user.clone(),
+        secret: "API_TOKEN".to_owned(),
+        value: token(),
+    };
+    owner.client.secrets.set_secret(set).await.unwrap();
+    let second = owner.say(&session.name, "call it again").await;
+    assert_eq!(asked(&second), [], "the team has it now");
+    let deliver = skill::DeliverSecretsRequest {
+        parent: owner.user.clone(),
+        skill: "call".to_owned(),
+    };
+    let delivered = owner.client.secrets.deliver_secrets(deliver).await.unwrap();
+    assert_eq!(delivered.secrets[0].value, token());
+    let silent = begin(false).await;
+    assert_eq!(asked(&owner.say(&silent.name, "call the api").await), []);
+    for request in model.requests() {
+        assert!(
+            !String::from_utf8_lossy(&request.body).contains(&token()),
+            "a prompt holds the value"
+        );
+    }
+    assert!(
+        owner.search(&token()).await.conversations.is_empty(),
+        "the past holds the value"
+    );
+    for (name, process) in stack.processes() {
+        assert!(!process.log_text().contains(&token()), "the log of {name}");
+    }
+    assert_eq!(files_with(&stack.data(), &token()), Vec::<String>::new());
 }
