@@ -49,11 +49,10 @@ macro_rules! message_limits {
     };
 }
 
-/// Opens the store below `boot.data_dir`, brings its schema up to date, and puts the service together.
-pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, StartError> {
-    StartError::check(config.validate())?;
+/// The store, which is closed at the end.
+async fn open_store(config: &Config, boot: &Boot) -> Result<sqlite::SqliteSkillStore, StartError> {
     let folder = boot.service_dir("skills")?;
-    let keys = Keyring::open_for(&config, &folder).map_err(|error| StartError::new("read the secrets' keys", error))?;
+    let keys = Keyring::open_for(config, &folder).map_err(|error| StartError::new("read the secrets' keys", error))?;
     let store = sqlite::SqliteSkillStore::open(&folder.join("skills.db"), config.readers)
         .await
         .map_err(|error| StartError::new("open the skill store", error))?
@@ -67,6 +66,13 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         closing.close().await;
         Ok(())
     });
+    Ok(store)
+}
+
+/// Opens the store below `boot.data_dir`, brings its schema up to date, and puts the service together.
+pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, StartError> {
+    StartError::check(config.validate())?;
+    let store = open_store(&config, boot).await?;
     let tables = store.clone();
     let store = Arc::new(store);
     let library = Library::new(Arc::<sqlite::SqliteSkillStore>::clone(&store), Arc::clone(&boot.clock))

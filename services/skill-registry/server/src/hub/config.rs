@@ -184,6 +184,16 @@ impl HubConfig {
                 problems.push(Problem::new(path, format!("must be 1 to {max}, is {value}")));
             }
         }
+        if !(1..=10_000).contains(&self.quarantine_items) {
+            problems.push(Problem::new("hub.quarantine_items", "must be 1 to 10000"));
+        }
+        problems.extend(self.wrong_lists());
+        problems
+    }
+
+    /// What is wrong with tokens, advisories and the folder of official skills.
+    fn wrong_lists(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
         for address in self.advisories.iter().filter(|address| !is_address(address)) {
             let text = format!("{address:?} is no http(s) address without credentials");
             problems.push(Problem::new("hub.advisories", text));
@@ -201,9 +211,6 @@ impl HubConfig {
         }
         if self.check_hours > 720 {
             problems.push(Problem::new("hub.check_hours", "must be at most 720"));
-        }
-        if !(1..=10_000).contains(&self.quarantine_items) {
-            problems.push(Problem::new("hub.quarantine_items", "must be 1 to 10000"));
         }
         problems
     }

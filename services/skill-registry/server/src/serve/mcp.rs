@@ -2,6 +2,8 @@
 //! (`io.modelcontextprotocol/skills`: `skills/list`, `skills/get`) and resources for hosts without it. Each question is
 //! answered by itself; there are no sessions, no streams and nothing that a client could change.
 
+use std::fmt::Write as _;
+
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::header::{HOST, ORIGIN};
@@ -270,7 +272,8 @@ fn file_uri(publication: &Publication, path: &str) -> String {
             if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
                 uri.push(char::from(byte));
             } else {
-                uri.push_str(&format!("%{byte:02X}"));
+                // Writing to a text does not fail.
+                _ = write!(uri, "%{byte:02X}");
             }
         }
     }
