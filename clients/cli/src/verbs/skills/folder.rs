@@ -2,7 +2,7 @@
 //! is for the registry to say.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file that makes a folder a skill.
 const SKILL_MD: &str = "SKILL.md";
@@ -10,6 +10,8 @@ const SKILL_MD: &str = "SKILL.md";
 const SKILL_BYTES: usize = 12 << 20;
 /// Folders below the given one that are looked at; deeper is an accident.
 const DEPTH: usize = 12;
+/// Why a file or folder is left where it is that the registry could not name.
+const NO_TEXT: &str = "has a name that is no UTF-8 text";
 
 /// A skill as it lies in the folder.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,10 +85,13 @@ fn descend(folder: &Path, category: &str, depth: usize, found: &mut Found) {
         }
         return;
     }
-    let names = match entries(folder) {
-        Ok(names) => names,
+    let (names, nameless) = match entries(folder) {
+        Ok(entries) => entries,
         Err(error) => return problem(folder, error.to_string()),
     };
+    for path in nameless.iter().filter(|path| is_real_folder(path)) {
+        problem(path, NO_TEXT.to_owned());
+    }
     let folders: Vec<_> = names.iter().filter(|name| is_real_folder(&folder.join(name))).collect();
     if depth == 0 && !folders.is_empty() {
         return problem(folder, "lies too deep".to_owned());
@@ -105,17 +110,22 @@ fn descend(folder: &Path, category: &str, depth: usize, found: &mut Found) {
     }
 }
 
-/// Names in a folder that are not hidden, in order.
-fn entries(folder: &Path) -> std::io::Result<Vec<String>> {
-    let mut names = Vec::new();
+/// Names in a folder that are not hidden, in order, and the paths of what has a name that is no text.
+fn entries(folder: &Path) -> std::io::Result<(Vec<String>, Vec<PathBuf>)> {
+    let (mut names, mut nameless) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') {
-            names.push(name);
+        let name = entry?.file_name();
+        if name.to_string_lossy().starts_with('.') {
+            continue;
+        }
+        match name.into_string() {
+            Ok(name) => names.push(name),
+            Err(name) => nameless.push(folder.join(name)),
         }
     }
     names.sort();
-    Ok(names)
+    nameless.sort();
+    Ok((names, nameless))
 }
 
 fn is_real_folder(path: &Path) -> bool {
@@ -147,13 +157,17 @@ fn collect(
     room: &mut usize,
     candidate: &mut Candidate,
 ) -> Result<(), String> {
-    let names = match entries(folder) {
-        Ok(names) => names,
+    let (names, nameless) = match entries(folder) {
+        Ok(entries) => entries,
         Err(error) => {
             candidate.left_out.push(format!("{prefix}: {error}"));
             return Ok(());
         }
     };
+    for path in &nameless {
+        let shown = path.file_name().unwrap_or_default().to_string_lossy();
+        candidate.left_out.push(format!("{prefix}{shown} {NO_TEXT}"));
+    }
     for name in names {
         let path = folder.join(&name);
         let inside = format!("{prefix}{name}");
@@ -272,6 +286,24 @@ mod tests {
         assert!(found.unreadable[0].problem.contains("more than 12 MiB"));
         let empty = tempfile::tempdir().unwrap();
         assert_eq!(scan(empty.path(), "").unreadable.len(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_no_text_is_told_whether_it_is_a_file_or_a_skill() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let root = tempfile::tempdir().unwrap();
+        let odd = std::ffi::OsStr::from_bytes(b"od\xffd");
+        write(root.path(), "good/SKILL.md", b"text");
+        fs::write(root.path().join("good").join(odd), b"text").unwrap();
+        fs::create_dir(root.path().join(odd)).unwrap();
+        fs::write(root.path().join(odd).join(SKILL_MD), b"text").unwrap();
+        let found = scan(root.path(), "");
+        assert_eq!(found.candidates.len(), 1);
+        assert_eq!(found.candidates[0].left_out, [format!("od\u{fffd}d {NO_TEXT}")]);
+        assert_eq!(found.unreadable.len(), 1);
+        assert_eq!(found.unreadable[0].problem, NO_TEXT);
     }
 
     #[cfg(unix)]
