@@ -135,18 +135,19 @@ pub(super) const fn steps(sort: Sort) -> &'static [Step] {
 /// The best hits, one per lineage.
 pub(super) async fn hits(connection: &mut SqliteConnection, query: &HitQuery) -> Result<Vec<Hit>, Failure> {
     let asked = narrowed(connection, query).await?;
-    let mut ranking = Ranking::new(query.sort, query.limit, query.depth);
+    let new_ranking = || Ranking::new(query.sort, query.limit, query.depth).weighing(&asked.weights);
+    let mut ranking = new_ranking();
     let mut rows = query.depth;
     for step in steps(query.sort) {
         let Some(bound) = step.bound else {
-            ranking = Ranking::new(query.sort, query.limit, query.depth);
+            ranking = new_ranking();
             offer_each(connection, &asked, step.sql, &mut ranking).await?;
             break;
         };
         if bound < rows {
             continue;
         }
-        ranking = Ranking::new(query.sort, query.limit, query.depth);
+        ranking = new_ranking();
         let offered = offer_best(connection, &asked, (step.sql, rows), &mut ranking).await?;
         if ranking.is_settled() || (offered < rows && !has_more_matches(connection, &asked, bound).await?) {
             break;
@@ -162,13 +163,14 @@ struct Asked<'q> {
     matching: String,
     /// Terms that are scored.
     scored: i64,
+    /// How much each of those matters.
     weights: Vec<f32>,
 }
 
 /// Counts up to a bound how many messages match each of some expressions, and how soon they were found.
-pub(super) const COUNTS: &str = "SELECT json_group_array(json_array(counted, last)) FROM (
-         SELECT (SELECT count(*) FROM (SELECT 1 FROM message_index WHERE message_index MATCH j.value LIMIT 4096)) AS counted,
-                (SELECT max(doc) FROM (SELECT rowid AS doc FROM message_index WHERE message_index MATCH j.value LIMIT 4096)) AS last
+pub(super) const COUNTS: &str = "SELECT json_group_array(json(found)) FROM (
+         SELECT (SELECT json_array(count(*), max(doc)) FROM (
+                     SELECT rowid AS doc FROM message_index WHERE message_index MATCH j.value LIMIT 4096)) AS found
          FROM json_each(?) j ORDER BY j.key)";
 /// The same bound.
 const COUNTED: u64 = 4_096;
@@ -203,7 +205,7 @@ async fn narrowed<'q>(connection: &mut SqliteConnection, wanted: &'q HitQuery) -
         wanted,
         matching: rarest.query.to_match(),
         scored: i64::try_from(rarest.scored).unwrap_or(i64::MAX),
-        weights: rarest.query.weights(),
+        weights: rarest.query.weights().into_iter().take(rarest.scored).collect(),
     })
 }
 
@@ -240,7 +242,7 @@ async fn offer_best(
             role: rows::role(&role)?,
             created: Timestamp::from_micros(created),
             demoted: demoted != 0,
-            strengths: weighted(strengths::parts(&unhex(&strengths)), &asked.weights),
+            strengths: strengths::parts(&unhex(&strengths)),
         };
         if ranking.offer(candidate).is_break() {
             break;
@@ -265,7 +267,7 @@ async fn offer_each(
             role: rows::role(row.try_get(3)?)?,
             created: Timestamp::from_micros(row.try_get(4)?),
             demoted: row.try_get(5)?,
-            strengths: weighted(strengths::parts(row.try_get(6)?), &asked.weights),
+            strengths: strengths::parts(row.try_get(6)?),
         };
         if ranking.offer(candidate).is_break() {
             break;
@@ -290,14 +292,6 @@ fn bound_to<'q>(sql: &'static str, question: &'q Asked<'_>) -> Query<'q, Sqlite,
         .bind(asker.current.as_ref().map_or("", SessionId::as_str))
         .bind(demoted())
         .bind(question.scored)
-}
-
-/// What is in the parts beyond the terms has no weight of its own.
-fn weighted(mut parts: Vec<f32>, weights: &[f32]) -> Vec<f32> {
-    for (part, weight) in parts.iter_mut().zip(weights) {
-        *part *= weight;
-    }
-    parts
 }
 
 /// The bytes of hexadecimal digits.

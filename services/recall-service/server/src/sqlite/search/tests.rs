@@ -24,12 +24,12 @@ async fn words_are_counted_and_messages_seen_by_way_of_an_index() {
     let team = TeamId::parse("red").unwrap();
     let sqlite = store.teams.get(&team, Missing::Create).await.unwrap().unwrap();
     let mut reader = sqlite.read().await.unwrap();
-    for sql in [COUNTS, LOOK] {
+    for (sql, least) in [(COUNTS, 1), (LOOK, 2)] {
         let steps = plan(&mut reader, sql).await;
         let searched = steps
             .iter()
             .filter(|step| step.starts_with("SEARCH") || step.contains("VIRTUAL TABLE INDEX 0:M"));
-        assert!(searched.count() >= 2, "{steps:#?}");
+        assert!(searched.count() >= least, "{steps:#?}");
         for whole in ["SCAN message ", "SCAN m ", "SCAN s ", "SCAN session "] {
             assert!(
                 steps.iter().all(|step| !format!("{step} ").starts_with(whole)),
