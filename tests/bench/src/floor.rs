@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
+use crate::corpus::is_han;
+
 /// A bare database with durable commits: write-ahead log, `synchronous=FULL`.
 #[derive(Debug)]
 pub(crate) struct Bare {
@@ -54,5 +56,44 @@ impl Bare {
         self.connection.close().await?;
         let folder = self.path.parent().context("a database lies in a folder")?;
         crate::machine::bytes_of(folder, FILE)
+    }
+}
+
+/// Each run of Han as its characters and its pairs of neighbours, which SQLite's own tokenizer would take for one word.
+pub(crate) fn written_out(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut run: Vec<char> = Vec::new();
+    for character in text.chars().chain(std::iter::once(' ')) {
+        if is_han(character) {
+            run.push(character);
+            continue;
+        }
+        for one in &run {
+            out.push(' ');
+            out.push(*one);
+        }
+        for pair in run.windows(2) {
+            out.push(' ');
+            out.extend(pair);
+        }
+        if !run.is_empty() {
+            out.push(' ');
+            run.clear();
+        }
+        out.push(character);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn han_is_written_out_for_a_tokenizer_that_does_not_know_it() {
+        assert_eq!(
+            written_out("a完成了b").split_whitespace().collect::<Vec<_>>(),
+            ["a", "完", "成", "了", "完成", "成了", "b"]
+        );
     }
 }

@@ -3,6 +3,7 @@
 //! No speed here. Each set is loaded through recall-service with the times at which things were said, each question is asked
 //! by the person who had the conversations, and what comes back is compared with what ought to. The README has the format.
 
+mod floor;
 mod set;
 
 use std::collections::BTreeMap;
@@ -20,12 +21,15 @@ use crate::arguments::{Arguments, Quality};
 use crate::measure::{number, rounded};
 use crate::rig::{Rig, TEAM};
 
+use floor::Floor;
 use set::{Folder, Question, Set, Talk};
 
 /// Places that are looked at.
 const PLACES: [usize; 4] = [1, 3, 5, 10];
 /// Messages of one append.
 const BATCH: usize = 500;
+/// Conversations of an answer.
+const LIMIT: usize = 10;
 
 /// Stands still until it is set.
 #[derive(Debug, Default)]
@@ -60,7 +64,10 @@ pub(crate) async fn run(options: &Quality, arguments: &Arguments) -> anyhow::Res
     for set in sets {
         let folder = arguments.fresh_folder()?;
         let outcomes = Box::pin(outcomes(folder.path(), &set)).await?;
-        figures.insert(set.name.clone(), summary(&outcomes));
+        let mut of_set = summary("", &outcomes);
+        of_set.insert("questions".to_owned(), json!(outcomes.len()));
+        of_set.extend(summary("floor_", &floor_outcomes(folder.path(), &set).await?));
+        figures.insert(set.name.clone(), Value::Object(of_set));
     }
     Ok(json!({ "sets": figures, "unread": unread }))
 }
@@ -69,7 +76,8 @@ async fn outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {
     let clock = Arc::new(SetClock::default());
     let rig = Rig::with_clock(folder, clock.clone())?;
     let deps = steward_recall::Deps { auth: rig.auth.clone() };
-    let built = steward_recall::build(steward_recall::Config::default(), deps, &rig.boot).await?;
+    let mut built = steward_recall::build(steward_recall::Config::default(), deps, &rig.boot).await?;
+    built.start_background(&rig.boot.tasks);
     for (place, talk) in set.talks.iter().enumerate() {
         clock.0.store(talk.time.as_micros(), Ordering::Relaxed);
         let store = SessionStoreClient::new(built.local_client().with_credentials(rig.orchestrator()?));
@@ -88,6 +96,17 @@ async fn outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {
     }
     drop(built);
     rig.stop().await?;
+    Ok(outcomes)
+}
+
+async fn floor_outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {
+    let mut floor = Floor::load(folder, set).await?;
+    let mut outcomes = Vec::with_capacity(set.questions.len());
+    for question in &set.questions {
+        let found = floor.ask(set, question, LIMIT).await?;
+        outcomes.push(compare(set, question, &found));
+    }
+    floor.close().await?;
     Ok(outcomes)
 }
 
@@ -129,7 +148,7 @@ async fn load(store: &SessionStoreClient, place: usize, talk: &Talk) -> anyhow::
 async fn ask(search: &RecallClient, question: &Question) -> anyhow::Result<Vec<(usize, u64)>> {
     let discover = pb::Discover {
         query: question.text.clone(),
-        limit: 10,
+        limit: i32::try_from(LIMIT)?,
         ..pb::Discover::default()
     };
     let request = pb::SearchRequest {
@@ -184,14 +203,16 @@ fn shares<T: PartialEq>(wanted: &[T], found: &[T]) -> [f64; PLACES.len()] {
     })
 }
 
-fn summary(outcomes: &[Outcome]) -> Value {
+fn summary(prefix: &str, outcomes: &[Outcome]) -> Map<String, Value> {
     let mut figures = Map::new();
-    figures.insert("questions".to_owned(), json!(outcomes.len()));
     let mut add = |name: String, values: Vec<f64>| {
         // What nobody labelled is not known, which is another thing than not found.
         let known = (!values.is_empty()).then(|| interval(&values));
-        figures.insert(name.clone(), json!(known.map(|(mean, _)| rounded(mean))));
-        figures.insert(format!("{name}_half"), json!(known.map(|(_, half)| rounded(half))));
+        figures.insert(format!("{prefix}{name}"), json!(known.map(|(mean, _)| rounded(mean))));
+        figures.insert(
+            format!("{prefix}{name}_half"),
+            json!(known.map(|(_, half)| rounded(half))),
+        );
     };
     for (at, place) in PLACES.iter().enumerate() {
         add(
@@ -211,7 +232,7 @@ fn summary(outcomes: &[Outcome]) -> Value {
         let of_messages = outcomes.iter().filter_map(|outcome| Some(outcome.messages?[at]));
         add(format!("message_recall_{place}"), of_messages.collect());
     }
-    Value::Object(figures)
+    figures
 }
 
 /// The mean, and half the width of its interval of 95 % (normal approximation).

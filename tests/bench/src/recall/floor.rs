@@ -7,8 +7,8 @@ use std::path::Path;
 
 use sqlx::Connection as _;
 
-use crate::corpus::{Class, Corpus, Query, is_han};
-use crate::floor::Bare;
+use crate::corpus::{Class, Corpus, Query};
+use crate::floor::{Bare, written_out};
 
 const TABLE: &str = "CREATE VIRTUAL TABLE bare USING fts5 (said, content = '', tokenize = 'unicode61')";
 const TOP: &str = "SELECT rowid FROM bare WHERE bare MATCH ? ORDER BY rank LIMIT 10";
@@ -45,31 +45,6 @@ impl Floor {
     }
 }
 
-fn written_out(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() * 2);
-    let mut run: Vec<char> = Vec::new();
-    for character in text.chars().chain(std::iter::once(' ')) {
-        if is_han(character) {
-            run.push(character);
-            continue;
-        }
-        for one in &run {
-            out.push(' ');
-            out.push(*one);
-        }
-        for pair in run.windows(2) {
-            out.push(' ');
-            out.extend(pair);
-        }
-        if !run.is_empty() {
-            out.push(' ');
-            run.clear();
-        }
-        out.push(character);
-    }
-    out
-}
-
 fn expression(query: &Query) -> String {
     let quoted = |word: &str| format!("\"{word}\"");
     match query.class {
@@ -90,11 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn han_is_written_out_for_a_tokenizer_that_does_not_know_it() {
-        assert_eq!(
-            written_out("a完成了b").split_whitespace().collect::<Vec<_>>(),
-            ["a", "完", "成", "了", "完成", "成了", "b"]
-        );
+    fn a_query_of_han_is_asked_for_by_its_pairs() {
         let query = |class, text: &str| {
             expression(&Query {
                 class,
