@@ -9,10 +9,13 @@
 
 mod common;
 
+use std::time::Duration;
+
+use steward_model::prefix::extends_all;
 use steward_proto::common::v1::Origin;
 use steward_proto::learning::v1::ReviewState;
 use steward_proto::skill::v1::SkillProvenance;
-use steward_testkit::{ModelServer, Reply};
+use steward_testkit::{ModelServer, Reply, ScriptedCall};
 use steward_tests::person::{client_tool, fresh_id, result};
 use steward_tests::{Shape, Stack, StackOptions, script};
 
@@ -147,6 +150,89 @@ async fn counters_belong_to_the_session_and_not_to_a_process_or_a_model(shape: S
         .map(|request| request.json()["model"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(asked, ["scripted", "scripted", "scripted-too", "scripted-too"]);
+}
+
+both_shapes!(using_memory_puts_its_review_off_and_no_nudge_is_stored);
+
+/// D-41: interval 2, and the tool is used in the second turn: the count begins anew. A person's messages stay their own words.
+async fn using_memory_puts_its_review_off_and_no_nudge_is_stored(shape: Shape) {
+    let model = ModelServer::scripted(|request| {
+        if script::is_review(request) {
+            return script::nothing_to_save();
+        }
+        match (script::asked(request).as_str(), script::since_user(request).len()) {
+            ("keep it", 0) => Reply::calls([remember("tea at four")]),
+            _ => Reply::text("fine"),
+        }
+    })
+    .await;
+    let options = common::no_reviews(&model).set("AGENT__NUDGES__MEMORY_TURNS", 2);
+    let stack = Stack::start("put-off", shape, options);
+    let owner = stack.owner().await;
+    let session = owner.session(Vec::new()).await;
+    owner.say(&session, "plain").await;
+    owner.say(&session, "keep it").await;
+    assert_eq!(owner.notes().await, ["tea at four"]);
+    assert_eq!(owner.read_session(&session).await.turns_since_memory, 0);
+    owner.say(&session, "third").await;
+    assert!(
+        owner.reviews().await.is_empty(),
+        "the pair of turns began with the tool"
+    );
+    owner.say(&session, "fourth").await;
+    owner.reviews_ended(1).await;
+    let messages = owner.messages(&session).await;
+    let said = messages.iter().filter(|message| message.role == "user");
+    let said: Vec<_> = said.map(|message| message.text.as_str()).collect();
+    assert_eq!(said, ["plain", "keep it", "third", "fourth"]);
+}
+
+fn remember(content: &str) -> ScriptedCall {
+    let arguments = serde_json::json!({"action": "add", "target": "notes", "content": content});
+    ScriptedCall::new("note", "memory", arguments.to_string())
+}
+
+both_shapes!(a_session_keeps_its_prefix_over_lessons_midnight_and_a_restart);
+
+/// D-34: memory is saved in turn 2 and a skill made in turn 3, a day passes before turn 4, and the process is another one in
+/// turn 5: each request begins with the bytes of the one before.
+async fn a_session_keeps_its_prefix_over_lessons_midnight_and_a_restart(shape: Shape) {
+    let model =
+        ModelServer::scripted(
+            |request| match (script::asked(request).as_str(), script::since_user(request).len()) {
+                ("save it", 0) => Reply::calls([remember("tea at four")]),
+                ("make it", 0) => {
+                    let content = script::skill_text("brew-tea", "Boil water first.");
+                    let arguments = serde_json::json!({"action": "create", "name": "brew-tea", "content": content});
+                    Reply::calls([ScriptedCall::new("skill", "skill_manage", arguments.to_string())])
+                }
+                _ => Reply::text("fine"),
+            },
+        )
+        .await;
+    let mut stack = Stack::start("whole-prefix", shape, common::no_reviews(&model));
+    let owner = stack.owner().await;
+    let session = owner.session(Vec::new()).await;
+    for said in ["one", "save it", "make it"] {
+        owner.say(&session, said).await;
+    }
+    assert_eq!(owner.notes().await, ["tea at four"]);
+    assert!(owner.view_skill("brew-tea").await.is_ok(), "the skill was made");
+    stack.let_pass(Duration::from_secs(86_400));
+    owner.say(&session, "four").await;
+    stack.kill("agent-orchestrator");
+    stack.start_again("agent-orchestrator");
+    let owner = stack.owner().await;
+    owner.say(&session, "five").await;
+    let bodies: Vec<_> = model.requests().into_iter().map(|request| request.body).collect();
+    assert_eq!(bodies.len(), 7);
+    extends_all(&bodies).expect("every request extends the one before");
+    let read = owner.read_session(&session).await;
+    assert_eq!((read.planned_prefix_breaks, read.unplanned_prefix_breaks), (0, 0));
+    assert!(
+        !read.system_prompt.contains("tea at four"),
+        "it is in the next session's prompt"
+    );
 }
 
 both_shapes!(other_client_tools_begin_a_session_anew_and_only_between_turns);
