@@ -127,16 +127,19 @@ pub(super) async fn run(verb: Verb, session: &Session, output: &mut Output) -> a
                 output.line("Rejected.");
             })
         }
-        Verb::Watch { once: true } => {
-            let request = pb::GetInboxRequest {
-                parent: session.team.clone(),
-            };
-            output.answer(&proposals.get_inbox(request).await?, |output, answer| {
-                output.line(&counts(&answer.inbox.unwrap_or_default()));
-            })
-        }
+        Verb::Watch { once: true } => look(session, output).await,
         Verb::Watch { once: false } => watch(session, output).await,
     }
+}
+
+async fn look(session: &Session, output: &mut Output) -> anyhow::Result<()> {
+    let request = pb::GetInboxRequest {
+        parent: session.team.clone(),
+    };
+    let answer = session.client.skill_proposals.get_inbox(request).await?;
+    output.answer(&answer, |output, answer| {
+        output.line(&counts(&answer.inbox.unwrap_or_default()));
+    })
 }
 
 async fn watch(session: &Session, output: &mut Output) -> anyhow::Result<()> {

@@ -167,27 +167,10 @@ impl Skills {
         mut managed: Managed,
     ) -> Result<Managed, Error> {
         let record = &change.record;
-        let now = self.clock.now();
-        // Of one person's inbox what is theirs; of a curation's what is for the team.
-        let inbox = super::Seen {
-            user: actor.user.clone(),
-            team: actor.user.is_none(),
-        };
-        let (waiting, _) = self.store.waiting(&actor.team, &inbox, now).await?;
-        if waiting >= self.settings.pending_proposals {
-            return Err(Error::LimitExceeded {
-                what: "the number of proposals that wait for a person".to_owned(),
-                limit: self.settings.pending_proposals,
-                actual: waiting + 1,
-            });
-        }
+        self.check_inbox(actor).await?;
         let id = id_of(DRAFT, actor, &request.request_id);
         managed.proposal = super::proposal_name(&actor.team, &id);
         managed.tool_text = answer::proposed(record, change.expected.is_none(), &id);
-        let seen = change
-            .revision
-            .as_ref()
-            .and_then(|(revision, _)| revision.parent.clone());
         let staged = Staged {
             fingerprint: fingerprint(&record.scope, record.name.as_str(), &request.action),
             action: request.action.clone(),
@@ -196,27 +179,7 @@ impl Skills {
             answer: answer::encode(&managed)?,
             edited: None,
         };
-        let proposal = Proposal {
-            id,
-            team: actor.team.clone(),
-            uid: record.uid.clone(),
-            skill: record.resource_name(),
-            revision: String::new(),
-            scope: record.scope.clone(),
-            category: record.category.clone(),
-            name: record.name.clone(),
-            base: seen.map(|revision| Base {
-                uid: record.uid.clone(),
-                revision,
-            }),
-            author: actor.user.clone(),
-            reason: request.reason.clone(),
-            state: ProposalState::Pending,
-            decision: None,
-            created: now,
-            expires: Some(now.plus(self.settings.proposal_life())),
-            staged: Some(Box::new(staged)),
-        };
+        let proposal = self.draft(id, &change, staged);
         match self.store.add_proposal(proposal, actor.job.clone()).await {
             Ok(None) => Ok(managed),
             // It waits already; a second one would ask the same person twice.
@@ -228,6 +191,55 @@ impl Skills {
             },
             Err(error) => Err(commit_error(error, actor, &record.full_name())
                 .unwrap_or_else(|| crate::skills::too_busy(&record.full_name()))),
+        }
+    }
+
+    /// Whether whoever decides has room for one more.
+    async fn check_inbox(&self, actor: &Actor) -> Result<(), Error> {
+        // Of one person's inbox what is theirs; of a curation's what is for the team.
+        let inbox = super::Seen {
+            user: actor.user.clone(),
+            team: actor.user.is_none(),
+        };
+        let limit = self.settings.pending_proposals;
+        let (waiting, _) = self.store.waiting(&actor.team, &inbox, self.clock.now()).await?;
+        if waiting < limit {
+            return Ok(());
+        }
+        Err(Error::LimitExceeded {
+            what: "the number of proposals that wait for a person".to_owned(),
+            limit,
+            actual: waiting + 1,
+        })
+    }
+
+    /// The proposal to make the change that `staged` writes.
+    fn draft(&self, id: String, change: &Change, staged: Staged) -> Proposal {
+        let (record, now) = (&change.record, self.clock.now());
+        let seen = change
+            .revision
+            .as_ref()
+            .and_then(|(revision, _)| revision.parent.clone());
+        Proposal {
+            id,
+            team: record.team.clone(),
+            uid: record.uid.clone(),
+            skill: record.resource_name(),
+            revision: String::new(),
+            scope: record.scope.clone(),
+            category: record.category.clone(),
+            name: record.name.clone(),
+            base: seen.map(|revision| Base {
+                uid: record.uid.clone(),
+                revision,
+            }),
+            author: staged.by.user.clone(),
+            reason: staged.by.reason.clone(),
+            state: ProposalState::Pending,
+            decision: None,
+            created: now,
+            expires: Some(now.plus(self.settings.proposal_life())),
+            staged: Some(Box::new(staged)),
         }
     }
 
