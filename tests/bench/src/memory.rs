@@ -12,6 +12,7 @@ use steward_client::MemoryClient;
 use steward_guard::Scope;
 use steward_proto::memory::v1 as pb;
 use steward_proto::memory::v1::operation::Action;
+use steward_testkit::hard_texts;
 
 use crate::arguments::{Arguments, Memory};
 use crate::corpus::{Language, Lexicon};
@@ -25,6 +26,8 @@ const KEPT: u32 = 8;
 /// Scans of the text.
 const SCANS: usize = 9;
 const MIB: usize = 1024 * 1024;
+/// Length of a text that is made to be hard.
+const HARD: usize = 40 * 1024;
 
 const FLOOR: &str = "CREATE TABLE entry (number INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT";
 
@@ -56,6 +59,7 @@ pub(crate) async fn run(options: &Memory, arguments: &Arguments) -> anyhow::Resu
     let flushing = flush(folder.path(), options.writes)?;
     let (inserting, selecting) = floor(folder.path(), &entries, options.snapshots).await?;
     let (scanning, walking) = scan(&lexicon, &mut random);
+    let (worst, shape) = hardest();
     Ok(json!({
         "writes": options.writes,
         "add_p50_ms": adding.wall().p50(),
@@ -72,6 +76,8 @@ pub(crate) async fn run(options: &Memory, arguments: &Arguments) -> anyhow::Resu
         "floor_snapshot_p99_ms": selecting.wall().p99(),
         "scan_1mb_cpu_ms": scanning.cpu().p50(),
         "floor_scan_1mb_cpu_ms": walking.cpu().p50(),
+        "scan_40k_worst_cpu_ms": worst,
+        "scan_40k_worst_shape": shape,
     }))
 }
 
@@ -157,4 +163,20 @@ fn scan(lexicon: &Lexicon, random: &mut Random) -> (Meter, Meter) {
         });
     }
     (scanning, walking)
+}
+
+/// The text of those that are made to be hard which takes longest, by its median, in milliseconds of CPU.
+fn hardest() -> (f64, String) {
+    let mut worst = (0.0, String::new());
+    for (name, text) in hard_texts(HARD) {
+        let mut meter = Meter::default();
+        for _ in 0..SCANS {
+            meter.time_blocking(|| black_box(steward_guard::check(black_box(&text), Scope::Strict)));
+        }
+        let took = meter.cpu().p50();
+        if took > worst.0 {
+            worst = (took, name);
+        }
+    }
+    worst
 }

@@ -5,98 +5,9 @@
 use std::time::{Duration, Instant};
 
 use steward_guard::{Scope, check, secrets};
+use steward_testkit::hard_texts;
 
 const BYTES: usize = 40 * 1024;
-
-/// Fragments that begin what rules look for, so that as much as possible is tried and nothing is found.
-const FRAGMENTS: &[&str] = &[
-    "ignore all ",
-    "ignore all of the your my our ",
-    "send all your ",
-    "send post upload ",
-    "read open cat get .ssh/ab ",
-    "curl http://a.b/?",
-    "curl wget nc ",
-    "curl ",
-    "wget -d ",
-    "rm -rf ",
-    "rm -a -b ",
-    "dd if=/dev/zero ",
-    "/dev/tcp/",
-    "<!-- ",
-    "<a ",
-    "<a display:none ",
-    "[//]: # (",
-    "[//]:#(",
-    "you are now ",
-    "decode and ",
-    "decode ",
-    "remember that you ",
-    "note that you must ",
-    "in every session ",
-    "in future sessions ",
-    "when the user says ",
-    "trust any ",
-    "* * * cron ",
-    "| crontab -",
-    "authorized_keys ",
-    "ssh-rsa aaaa",
-    "system: ",
-    "\nsystem: ",
-    "you have no ",
-    "pretend ",
-    "act as ",
-    "reveal your ",
-    "do not tell user ",
-    "忽略你我所有一切",
-    "读取",
-    "把密码",
-    "删除所有",
-    "发送",
-    "以后每次",
-    "假装",
-    "翻译",
-    "base64 -d curl ",
-    "env cat .netrc ",
-    "secret_key=",
-    "password",
-    "token: ",
-    "a_token=b",
-    "sk-",
-    "eyJaaaaaaaaaaaa.",
-    "eyJaaaaaaaaaaaaeyJ",
-    "a-",
-    "aaaaaaaa://",
-    "http://a:",
-    "-----BEGIN ",
-    "AccountKey=",
-    "abc8Q~",
-    "aws_secret_access_key ",
-    "authorization: ",
-    "![a](http://",
-    "![",
-    "never ",
-    "modify agents.md ",
-    " ",
-    "\n",
-    "a",
-    "a ",
-    "\u{200b}",
-    "\u{fdfa}",
-    "한",
-    "か\u{3099}",
-    "𝓲",
-    "é",
-    "\u{1f3f4}\u{e0067}",
-    "\u{e0067}",
-    "a\u{fe0f}",
-];
-
-fn filled(piece: &str) -> String {
-    let mut text = piece.repeat(BYTES / piece.len() + 1);
-    text.truncate(text.floor_char_boundary(BYTES));
-    text
-}
 
 fn quickest(work: impl Fn()) -> Duration {
     (0..5)
@@ -112,23 +23,7 @@ fn quickest(work: impl Fn()) -> Duration {
 #[test]
 #[ignore = "prints timings, to be run in release"]
 fn worst_shapes() {
-    let mut texts: Vec<(String, String)> = FRAGMENTS
-        .iter()
-        .map(|piece| ((*piece).to_owned(), filled(piece)))
-        .collect();
-    texts.push(("all fragments".to_owned(), filled(&FRAGMENTS.concat())));
-    // Every fragment in another order each time: no state is met twice.
-    let mut state: u64 = 7;
-    let mut shuffled = String::new();
-    while shuffled.len() < BYTES {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let index = usize::try_from(state >> 33).unwrap() % FRAGMENTS.len();
-        shuffled.push_str(FRAGMENTS[index]);
-    }
-    texts.push(("shuffled fragments".to_owned(), shuffled));
-    let mut rows: Vec<(Duration, Duration, String)> = texts
+    let mut rows: Vec<(Duration, Duration, String)> = hard_texts(BYTES)
         .iter()
         .map(|(name, text)| {
             let scanning = quickest(|| {

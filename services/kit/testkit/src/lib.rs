@@ -10,6 +10,7 @@
 mod clock;
 mod crypto;
 pub mod fuzz;
+mod hard_texts;
 mod ids;
 pub mod model_server;
 pub mod rules;
@@ -19,6 +20,7 @@ mod wait;
 
 pub use clock::MockClock;
 pub use crypto::install_crypto;
+pub use hard_texts::hard_texts;
 pub use ids::SeqIds;
 pub use model_server::{ModelServer, RecordedRequest, Reply, ScriptedBlock, ScriptedCall, ScriptedUsage};
 pub use site::Site;
