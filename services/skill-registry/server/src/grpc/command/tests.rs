@@ -85,7 +85,7 @@ async fn a_bundle_is_saved_typed_and_opened() {
     );
     assert_eq!(
         (done.exposures[0].artifact.as_str(), done.exposures[0].stage.as_str()),
-        ("builtins/skills/plan", "opened")
+        ("builtins/skills/plan", "loaded")
     );
     let missing = commands.expand_command(expand("/nothing")).await.unwrap_err();
     assert_eq!(
