@@ -332,7 +332,7 @@ impl Fault for Error {
             Self::SourceOff { name } => vec![("source", name.clone())],
             Self::Source { name, source } => vec![("source", name.clone()), ("problem", source.to_string())],
             Self::NoItem { id } => vec![("item", id.clone())],
-            Self::NotInstalled { name } => vec![("name", name.clone())],
+            Self::NotInstalled { name } | Self::NotPublished { name } => vec![("name", name.clone())],
             Self::WrongState { state } => vec![("state", state.as_str().to_owned())],
             Self::Structure { problems } => vec![("problems", problems.join("; "))],
             Self::Blocked { verdict, trust } => vec![("verdict", verdict.to_string()), ("trust", (*trust).to_owned())],
@@ -341,7 +341,6 @@ impl Fault for Error {
                 vec![("standing", standing.as_str().to_owned()), ("reason", reason.clone())]
             }
             Self::NoWithdrawal { digest } => vec![("digest", digest.clone())],
-            Self::NotPublished { name } => vec![("name", name.clone())],
             Self::NotPublishable { name, problem } => {
                 vec![("name", name.clone()), ("problem", (*problem).to_owned())]
             }
