@@ -407,3 +407,91 @@ async fn d_15_a_skill_never_takes_the_folder_of_others(shape: Shape) {
     }
 }
 both_shapes!(d_15_a_skill_never_takes_the_folder_of_others);
+
+async fn h_2_what_is_revoked_is_out_of_sight_over_a_restart_until_a_maintainer_takes_it_back(shape: Shape) {
+    let site = Site::start().await;
+    let mut stack = Stack::start("hub-revoked", shape, options(&site));
+    let owner = stack.owner().await;
+    let item = bring(&owner, &page(&site, "tidy", SAFE)).await.expect("brought");
+    let installed = install(&owner, &item, false).await.expect("installed");
+    let name = format!("{}/hubWithdrawals/{}", owner.team, installed.tree_sha256);
+    let revoke = pb::WithdrawHubTreeRequest {
+        name: name.clone(),
+        standing: pb::HubStanding::Revoked.into(),
+        reason: "it phones home".to_owned(),
+    };
+    owner.client.hub.withdraw_hub_tree(revoke).await.expect("revoked");
+    stack.stop("skill-registry").await;
+    stack.start_again("skill-registry");
+    let owner = stack.owner().await;
+    assert!(viewed(&owner, "tidy").await.is_err(), "no agent sees it");
+    let withdrawal = lock(&owner, "tidy").await.withdrawal.expect("its lock says so");
+    assert_eq!(withdrawal.standing(), pb::HubStanding::Revoked);
+    let reinstate = pb::ReinstateHubTreeRequest {
+        name,
+        reason: "it was another one".to_owned(),
+    };
+    owner
+        .client
+        .hub
+        .reinstate_hub_tree(reinstate)
+        .await
+        .expect("reinstated");
+    assert_eq!(viewed(&owner, "tidy").await.expect("in use"), skill_md("tidy", SAFE));
+    assert!(intact(&owner, "tidy").await);
+    let log = log(&owner).await;
+    let told: Vec<&str> = log.iter().map(|entry| entry.action.as_str()).collect();
+    assert!(told.ends_with(&["install", "withdraw", "reinstate"]), "{told:?}");
+}
+both_shapes!(h_2_what_is_revoked_is_out_of_sight_over_a_restart_until_a_maintainer_takes_it_back);
+
+async fn h_1_what_a_team_gives_out_is_installed_from_its_index(shape: Shape) {
+    let site = Site::start().await;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = free.local_addr().expect("its address").to_string();
+    drop(free);
+    let shelf = format!("http://{address}");
+    let options = options(&site)
+        .set("SKILLS__SERVE__LISTEN", &address)
+        .set("SKILLS__SERVE__PUBLIC", "true")
+        .set(
+            "SKILLS__HUB__PERMITTED_ORIGINS",
+            format!("[\"{}\", \"{shelf}\"]", site.base()),
+        );
+    let stack = Stack::start("hub-shelf", shape, options);
+    let owner = stack.owner().await;
+    let item = bring(&owner, &page(&site, "tidy", SAFE)).await.expect("brought");
+    let first = install(&owner, &item, false).await.expect("installed");
+    let publish = pb::PublishHubSkillRequest {
+        parent: owner.team.clone(),
+        skill: first.skill.clone(),
+    };
+    let published = owner.client.hub.publish_hub_skill(publish).await.expect("published");
+    let publication = published.publication.expect("published");
+    assert!(publication.served);
+    let uninstall = pb::UninstallHubSkillRequest {
+        name: named(&owner, "tidy"),
+    };
+    owner
+        .client
+        .hub
+        .uninstall_hub_skill(uninstall)
+        .await
+        .expect("uninstalled");
+    let reference = format!("well-known:{shelf}/{}#tidy", owner.team);
+    let item = bring(&owner, &reference).await.expect("it is given out");
+    assert_eq!(item.state(), HubItemState::Approved);
+    let again = install(&owner, &item, false).await.expect("installed");
+    assert_eq!(
+        (again.source.as_str(), &again.tree_sha256),
+        ("well-known", &first.tree_sha256)
+    );
+    assert_eq!(viewed(&owner, "tidy").await.expect("in use"), skill_md("tidy", SAFE));
+    let end = pb::UnpublishHubSkillRequest {
+        name: format!("{}/hubPublications/tidy", owner.team),
+    };
+    owner.client.hub.unpublish_hub_skill(end).await.expect("ended");
+    let gone = bring(&owner, &reference).await.unwrap_err();
+    assert_eq!(gone.reason(), "HUB_GONE_UPSTREAM");
+}
+both_shapes!(h_1_what_a_team_gives_out_is_installed_from_its_index);
