@@ -11,6 +11,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
+use crate::stack::StackOptions;
+
 /// What it keeps.
 #[derive(Debug, Default)]
 struct Kept {
@@ -97,6 +99,14 @@ impl ReferenceMemory {
     /// The setting that makes it the memory of the home team.
     pub fn setting(&self) -> String {
         setting(&self.url)
+    }
+
+    /// Makes it the memory of the home team, and waits for it however busy the machine is.
+    pub fn beside(&self, options: StackOptions) -> StackOptions {
+        options
+            .set("MEMORY__PROVIDERS", self.setting())
+            .set("MEMORY__PROVIDER_MS", 20_000)
+            .set("AGENT__TURN__EXTERNAL_MEMORY_MS", 25_000)
     }
 
     /// From now on no call is answered, or all are again.

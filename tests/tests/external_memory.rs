@@ -14,19 +14,9 @@ use std::collections::BTreeSet;
 use steward_proto::agent::v1 as agent;
 use steward_proto::learning::v1 as learning;
 use steward_proto::skill::v1 as skill;
-use steward_testkit::{ModelServer, Reply, wait_for, wait_for_some};
+use steward_testkit::{ModelServer, Reply, wait_for};
 use steward_tests::person::{SOON, fresh_id};
 use steward_tests::{Person, ReferenceMemory, Shape, Stack, script};
-
-/// A session beside which the memory stands: on a busy machine it may not answer in time when one begins.
-async fn session_beside(owner: &Person) -> String {
-    wait_for_some("a session with the external memory", SOON, || async {
-        let session = owner.session(Vec::new()).await;
-        let prompt = owner.read_session(&session).await.system_prompt;
-        prompt.contains("An archive is at hand").then_some(session)
-    })
-    .await
-}
 
 both_shapes!(a_turn_is_handed_over_although_the_process_dies_right_behind_it);
 
@@ -34,12 +24,12 @@ both_shapes!(a_turn_is_handed_over_although_the_process_dies_right_behind_it);
 async fn a_turn_is_handed_over_although_the_process_dies_right_behind_it(shape: Shape) {
     let reference = ReferenceMemory::start(&[]).await;
     let model = ModelServer::scripted(|_| Reply::text("noted")).await;
-    let options = common::no_reviews(&model)
-        .set("MEMORY__PROVIDERS", reference.setting())
+    let options = reference
+        .beside(common::no_reviews(&model))
         .set("AGENT__TURN__LEASE_SECONDS", 2);
     let mut stack = Stack::start("owed", shape, options);
     let owner = stack.owner().await;
-    let session = session_beside(&owner).await;
+    let session = owner.session(Vec::new()).await;
     stack.stop("agent-orchestrator").await;
     stack.start_again_with_failpoint("agent-orchestrator", "turn.final_append.after=kill");
     let owner = stack.owner().await;
@@ -89,7 +79,7 @@ both_shapes!(an_erased_person_is_gone_from_the_external_memory_and_from_the_libr
 async fn an_erased_person_is_gone_from_the_external_memory_and_from_the_library(shape: Shape) {
     let reference = ReferenceMemory::start(&[]).await;
     let model = ModelServer::scripted(|_| Reply::text("noted")).await;
-    let options = common::no_reviews(&model).set("MEMORY__PROVIDERS", reference.setting());
+    let options = reference.beside(common::no_reviews(&model));
     let stack = Stack::start("erased", shape, options);
     let owner = stack.owner().await;
     for name in ["moor-ship", "weigh-anchor"] {
@@ -99,7 +89,7 @@ async fn an_erased_person_is_gone_from_the_external_memory_and_from_the_library(
     let archived = owner.skills().await.remove(0).name;
     let archive = skill::ArchiveSkillRequest { name: archived };
     owner.client.skills.archive_skill(archive).await.unwrap();
-    let session = session_beside(&owner).await;
+    let session = owner.session(Vec::new()).await;
     owner.say(&session, "I sail on Sundays").await;
     wait_for("the turn to be handed over", SOON, || async {
         reference.turns().len() == 1

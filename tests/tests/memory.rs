@@ -130,7 +130,7 @@ async fn an_external_memory_is_asked_and_told_and_never_leaks(shape: Shape) {
         }
     })
     .await;
-    let options = common::no_reviews(&model).set("MEMORY__PROVIDERS", reference.setting());
+    let options = reference.beside(common::no_reviews(&model));
     let stack = Stack::start("provider", shape, options);
     let owner = stack.owner().await;
     let session = owner.session(Vec::new()).await;
@@ -227,7 +227,7 @@ both_shapes!(a_command_is_opened_and_only_the_persons_words_are_theirs);
 async fn a_command_is_opened_and_only_the_persons_words_are_theirs(shape: Shape) {
     let reference = ReferenceMemory::start(&[]).await;
     let model = ModelServer::scripted(|_| Reply::text("on it")).await;
-    let options = common::no_reviews(&model).set("MEMORY__PROVIDERS", reference.setting());
+    let options = reference.beside(common::no_reviews(&model));
     let stack = Stack::start("command", shape, options);
     let owner = stack.owner().await;
     for (name, body) in [

@@ -176,8 +176,9 @@ fn conversations(
     ));
     let memory = MemoryClient::new(deps.memory.clone());
     let skills = SkillClient::new(deps.skills.clone());
-    let knowledge = RemoteKnowledge::new(deps.memory.clone(), deps.skills.clone(), minter.clone());
-    let beside = RemoteBeside::new(deps.memory.clone(), deps.skills.clone(), minter.clone());
+    let patience = config.external_memory();
+    let knowledge = RemoteKnowledge::new(deps.memory.clone(), deps.skills.clone(), minter.clone(), patience);
+    let beside = RemoteBeside::new(deps.memory.clone(), deps.skills.clone(), minter.clone(), patience);
     let tools = BuiltinTools::new(Clients {
         memory,
         skills,

@@ -138,6 +138,8 @@ pub struct TurnConfig {
     pub client_hours: u32,
     /// Turns that have ended and whose events are still kept in memory for those who attach again.
     pub kept_turns: u32,
+    /// Milliseconds that a turn, or a new session, waits for the team's external memory; more than `memory.provider_ms`.
+    pub external_memory_ms: u32,
 }
 
 /// When reviews become due.
@@ -190,6 +192,7 @@ impl Default for TurnConfig {
             lease_seconds: 20,
             client_hours: 24,
             kept_turns: 256,
+            external_memory_ms: 2_000,
         }
     }
 }
@@ -223,6 +226,7 @@ impl Config {
             ("turn.lease_seconds", self.turn.lease_seconds, 1, 300),
             ("turn.client_hours", self.turn.client_hours, 1, 24 * 30),
             ("turn.kept_turns", self.turn.kept_turns, 0, 100_000),
+            ("turn.external_memory_ms", self.turn.external_memory_ms, 10, 60_000),
             ("revocation_push_seconds", self.revocation_push_seconds, 1, 3_600),
             ("readers", self.readers, 1, 64),
         ] {
@@ -243,6 +247,11 @@ impl Config {
 
     pub(crate) fn lease(&self) -> Duration {
         Duration::from_secs(self.turn.lease_seconds.into())
+    }
+
+    /// How long an external memory is waited for.
+    pub(crate) fn external_memory(&self) -> Duration {
+        Duration::from_millis(self.turn.external_memory_ms.into())
     }
 }
 

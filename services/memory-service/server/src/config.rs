@@ -36,6 +36,8 @@ pub struct Config {
     pub readers: u32,
     /// External memories, at most one a team. None by default.
     pub providers: Vec<ProviderConfig>,
+    /// Milliseconds that an external memory has to answer what a person waits for.
+    pub provider_ms: u32,
     /// What a team has of its own, in a table `[memory.teams.red]`; what is not set there is as above.
     pub teams: Teams<TeamConfig>,
 }
@@ -96,6 +98,7 @@ impl Default for Config {
             rejection_days: 90,
             readers: 4,
             providers: Vec::new(),
+            provider_ms: 1_500,
             teams: Teams::default(),
         }
     }
@@ -135,6 +138,9 @@ impl Config {
         }
         if !(1..=64).contains(&self.readers) {
             problems.push(Problem::new("readers", "must be 1 to 64"));
+        }
+        if !(10..=60_000).contains(&self.provider_ms) {
+            problems.push(Problem::new("provider_ms", "must be 10 to 60000"));
         }
         let mut teams = BTreeSet::new();
         for (index, provider) in self.providers.iter().enumerate() {

@@ -10,6 +10,7 @@ mod providers;
 mod sqlite;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use steward_base::names::TeamId;
 use steward_grpc::{Auth, Built};
@@ -42,7 +43,8 @@ pub async fn build(config: Config, deps: Deps, boot: &Boot) -> Result<Built, Sta
         closing.close().await;
         Ok(())
     });
-    let desk = Desk::new(registered(&config)?, &boot.clock);
+    let patience = Duration::from_millis(config.provider_ms.into());
+    let desk = Desk::new(registered(&config)?, patience, &boot.clock);
     let draining = desk.clone();
     boot.tasks.at_end("memory/providers", async move {
         draining.drain().await;

@@ -29,8 +29,6 @@ use crate::config::{ProviderConfig, ProviderKind};
 pub(crate) use self::grpc::GrpcProvider;
 pub(crate) use self::mem0::Mem0Provider;
 
-/// How long a turn waits for a provider.
-const READ_TIME: Duration = Duration::from_millis(1_500);
 /// How long a tool of a provider may take.
 const TOOL_TIME: Duration = Duration::from_secs(20);
 /// How long a provider has to erase a person: whoever asks for it waits for more than this one.
@@ -98,6 +96,8 @@ pub(crate) struct Desk {
 pub(super) struct Attached {
     provider: Arc<dyn Provider>,
     clock: Arc<dyn Clock>,
+    /// How long it has to answer what a turn waits for.
+    patience: Duration,
     breaker: Mutex<Breaker>,
     lanes: Mutex<HashMap<Scope, Lane>>,
 }
@@ -111,11 +111,13 @@ impl fmt::Debug for Attached {
 }
 
 impl Desk {
-    pub(crate) fn new(providers: Providers, clock: &Arc<dyn Clock>) -> Self {
+    /// `patience` is how long a provider has to answer what a turn waits for.
+    pub(crate) fn new(providers: Providers, patience: Duration, clock: &Arc<dyn Clock>) -> Self {
         let attach = |provider| {
             Arc::new(Attached {
                 provider,
                 clock: Arc::clone(clock),
+                patience,
                 breaker: Mutex::default(),
                 lanes: Mutex::default(),
             })
@@ -131,7 +133,7 @@ impl Desk {
         let Some(attached) = self.of(caller, scope) else {
             return Asked::None;
         };
-        let Some(hello) = attached.ask(READ_TIME, attached.provider.initialize(scope)).await else {
+        let Some(hello) = attached.ask(attached.patience, attached.provider.initialize(scope)).await else {
             return Asked::Unavailable;
         };
         let tools = accept(&hello.tools).unwrap_or_else(|error| {
@@ -153,7 +155,7 @@ impl Desk {
             return Asked::Answered(String::new());
         };
         let reading = attached.provider.prefetch(scope, words, RECALLED);
-        match attached.ask(READ_TIME, reading).await {
+        match attached.ask(attached.patience, reading).await {
             None => Asked::Unavailable,
             Some(items) => Asked::Answered(fenced(&items, RECALLED)),
         }
@@ -199,7 +201,7 @@ impl Desk {
             return Asked::None;
         };
         let telling = attached.provider.observe(scope, event, "");
-        match attached.ask(READ_TIME, telling).await {
+        match attached.ask(attached.patience, telling).await {
             None => Asked::Unavailable,
             Some(text) => Asked::Answered(shown(&text)),
         }

@@ -20,9 +20,6 @@ use super::failed;
 use super::knowledge::exposure_from_pb;
 use crate::signer::{Minter, Person};
 
-/// How long a turn waits for what an external memory recalls. The service gives the memory itself less.
-const RECALL_TIME: Duration = Duration::from_secs(2);
-
 /// Longest message in which corrections are looked for, in characters: as much as memory-service reads.
 const LONGEST_CORRECTION: usize = 100_000;
 
@@ -122,15 +119,18 @@ pub(crate) struct RemoteBeside {
     provider: ProviderClient,
     commands: CommandClient,
     minter: Minter,
+    /// How long a turn waits for what an external memory recalls. The service gives the memory itself less.
+    patience: Duration,
 }
 
 impl RemoteBeside {
-    pub(crate) fn new(memory: Wire, skills: Wire, minter: Minter) -> Self {
+    pub(crate) fn new(memory: Wire, skills: Wire, minter: Minter, patience: Duration) -> Self {
         Self {
             memory: MemoryClient::new(memory.clone()),
             provider: ProviderClient::new(memory),
             commands: CommandClient::new(skills),
             minter,
+            patience,
         }
     }
 
@@ -203,7 +203,7 @@ impl Beside for RemoteBeside {
             session: at.session_name(),
             message: words.to_owned(),
         };
-        match timeout(RECALL_TIME, provider.recall_from_provider(request)).await {
+        match timeout(self.patience, provider.recall_from_provider(request)).await {
             Ok(Ok(answer)) => Some(answer.block).filter(|block| !block.is_empty()),
             Ok(Err(error)) => {
                 tracing::warn!(session.id = %at.session, error.reason = error.reason, "nothing could be recalled");
@@ -327,7 +327,7 @@ mod tests {
     async fn memory_is_asked_about_a_message_only_if_it_corrects_something() {
         let minter = Minter::new(Arc::new(NoKey), Arc::new(SystemClock), Arc::new(SeqIds::default()));
         let nobody = Wire::connect("http://127.0.0.1:9").unwrap();
-        let beside = RemoteBeside::new(nobody.clone(), nobody, minter);
+        let beside = RemoteBeside::new(nobody.clone(), nobody, minter, Duration::from_secs(2));
         let at = At {
             person: Person {
                 team: TeamId::parse("red").unwrap(),

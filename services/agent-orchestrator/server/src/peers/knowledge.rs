@@ -69,9 +69,6 @@ pub(crate) trait Knowledge: fmt::Debug + Send + Sync {
     async fn provider(&self, person: &Person, session: &SessionId, project: &str) -> Offered;
 }
 
-/// How long a new session waits for the external memory.
-const PROVIDER_TIME: Duration = Duration::from_secs(2);
-
 /// memory-service and skill-registry.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteKnowledge {
@@ -80,16 +77,19 @@ pub(crate) struct RemoteKnowledge {
     skills: SkillClient,
     commands: CommandClient,
     minter: Minter,
+    /// How long a new session waits for the external memory.
+    patience: Duration,
 }
 
 impl RemoteKnowledge {
-    pub(crate) fn new(memory: Wire, skills: Wire, minter: Minter) -> Self {
+    pub(crate) fn new(memory: Wire, skills: Wire, minter: Minter, patience: Duration) -> Self {
         Self {
             memory: MemoryClient::new(memory.clone()),
             provider: ProviderClient::new(memory),
             skills: SkillClient::new(skills.clone()),
             commands: CommandClient::new(skills),
             minter,
+            patience,
         }
     }
 
@@ -162,7 +162,7 @@ impl Knowledge for RemoteKnowledge {
             session: session_name(&person.team, session),
             project: project.to_owned(),
         };
-        let answer = match timeout(PROVIDER_TIME, provider.open_provider_session(request)).await {
+        let answer = match timeout(self.patience, provider.open_provider_session(request)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
                 tracing::warn!(error.reason = error.reason, "no external memory could be asked for");
