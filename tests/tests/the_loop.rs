@@ -218,7 +218,7 @@ async fn a_session_keeps_its_prefix_over_lessons_midnight_and_a_restart(shape: S
     }
     assert_eq!(owner.notes().await, ["tea at four"]);
     assert!(owner.view_skill("brew-tea").await.is_ok(), "the skill was made");
-    stack.let_pass(Duration::from_secs(86_400));
+    stack.let_pass(Duration::from_hours(24));
     owner.say(&session, "four").await;
     stack.kill("agent-orchestrator");
     stack.start_again("agent-orchestrator");

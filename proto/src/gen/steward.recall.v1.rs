@@ -2963,8 +2963,8 @@ pub mod session_store_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Appends messages and changes the session's state in one transaction: messages, index, counters, prefix state, turn
-        /// state, open calls and the due review are all kept or none. The same request id again returns the first answer.
+        /// Appends messages and changes the session's state in one transaction: messages, counters, prefix state, turn state,
+        /// open calls and the due review are all kept or none. The same request id again returns the first answer.
         /// The turn lease can be taken with the append that begins a turn and given up with the one that ends it.
         /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, ETAG_MISMATCH (with `expected_etag`),
         /// SESSION_NOT_FOUND, SESSION_DELETED, MESSAGE_TOO_LARGE, INVALID_REQUEST, REQUEST_ID_REUSED.
@@ -3507,8 +3507,8 @@ pub mod session_store_service_server {
             tonic::Response<super::ReleaseTurnLeaseResponse>,
             tonic::Status,
         >;
-        /// Appends messages and changes the session's state in one transaction: messages, index, counters, prefix state, turn
-        /// state, open calls and the due review are all kept or none. The same request id again returns the first answer.
+        /// Appends messages and changes the session's state in one transaction: messages, counters, prefix state, turn state,
+        /// open calls and the due review are all kept or none. The same request id again returns the first answer.
         /// The turn lease can be taken with the append that begins a turn and given up with the one that ends it.
         /// Errors: STALE_FENCE, TURN_RUNNING (with `acquire_lease`), SEQUENCE_MISMATCH, ETAG_MISMATCH (with `expected_etag`),
         /// SESSION_NOT_FOUND, SESSION_DELETED, MESSAGE_TOO_LARGE, INVALID_REQUEST, REQUEST_ID_REUSED.

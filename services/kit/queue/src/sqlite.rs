@@ -97,9 +97,11 @@ impl Queue for SqliteQueue {
         let jobs = self.jobs();
         let next = jobs.ask_for_next(&request);
         let asked = next.is_some();
-        let write = self.sqlite.write_in_two(next.unwrap_or_default(), move |connection, found| {
-            async move { jobs.claimed(connection, asked.then_some(found), &request).await }.boxed()
-        });
+        let write = self
+            .sqlite
+            .write_in_two(next.unwrap_or_default(), move |connection, found| {
+                async move { jobs.claimed(connection, asked.then_some(found), &request).await }.boxed()
+            });
         write.await
     }
 

@@ -216,7 +216,10 @@ impl MemoryService for Handlers {
         request: Request<pb::EraseUserMemoryRequest>,
     ) -> Result<Response<pb::EraseUserMemoryResponse>, Status> {
         let team = team_of(&request);
-        self.wrote(team, user_memory::erase_user_memory(&self.memory, &self.desk, request).await)
+        self.wrote(
+            team,
+            user_memory::erase_user_memory(&self.memory, &self.desk, request).await,
+        )
     }
 
     type WatchInboxStream = inbox::Inboxes;

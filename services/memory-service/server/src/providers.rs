@@ -133,7 +133,10 @@ impl Desk {
         let Some(attached) = self.of(caller, scope) else {
             return Asked::None;
         };
-        let Some(hello) = attached.ask(attached.patience, attached.provider.initialize(scope)).await else {
+        let Some(hello) = attached
+            .ask(attached.patience, attached.provider.initialize(scope))
+            .await
+        else {
             return Asked::Unavailable;
         };
         let tools = accept(&hello.tools).unwrap_or_else(|error| {

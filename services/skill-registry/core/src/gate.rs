@@ -378,10 +378,10 @@ pub enum Footing {
 /// the others may have nothing to cite.
 pub const fn footing(origin: Origin, cited: Cited) -> Footing {
     match (origin, cited) {
-        (Origin::Foreground | Origin::Import | Origin::Hub | Origin::Builtin, _) => Footing::Stands,
         (Origin::Review, Cited::Nothing) => Footing::Uncited,
-        (Origin::Curation | Origin::Schedule | Origin::Delegate, Cited::Nothing) => Footing::Stands,
-        (_, Cited::Spans(Some(Integrity::Workspace | Integrity::Person | Integrity::Operator))) => Footing::Stands,
+        (Origin::Foreground | Origin::Import | Origin::Hub | Origin::Builtin, _)
+        | (Origin::Curation | Origin::Schedule | Origin::Delegate, Cited::Nothing)
+        | (_, Cited::Spans(Some(Integrity::Workspace | Integrity::Person | Integrity::Operator))) => Footing::Stands,
         (_, Cited::Spans(None | Some(Integrity::UnknownTool | Integrity::External))) => Footing::Waits,
     }
 }

@@ -153,7 +153,7 @@ mod tests {
             (Revoked, Cause::Person, Some((Yanked, site.clone())), Turn::Keep),
             (Reinstated, site.clone(), Some((Yanked, site.clone())), Turn::Keep),
             (Reinstated, site.clone(), Some((Revoked, other.clone())), Turn::Take),
-            (Reinstated, other.clone(), Some((Revoked, other.clone())), Turn::Keep),
+            (Reinstated, other.clone(), Some((Revoked, other)), Turn::Keep),
             (Reinstated, Cause::Person, Some((Yanked, site.clone())), Turn::Take),
             (Reinstated, site.clone(), None, Turn::Keep),
         ] {

@@ -119,13 +119,12 @@ async fn find(given: &str, session: &Session) -> anyhow::Result<String> {
     }
     let slug = given.trim_start_matches('/');
     let listed = list(session).await?.bundles;
-    match listed.into_iter().find(|bundle| short(&bundle.name) == slug) {
-        Some(bundle) => Ok(bundle.name),
-        None => {
-            let message = format!("no bundle is called {slug}; `steward skills bundles list` shows them");
-            Err(Fault::of("BUNDLE_NOT_FOUND", message).into())
-        }
-    }
+    let found = listed.into_iter().find(|bundle| short(&bundle.name) == slug);
+    let Some(bundle) = found else {
+        let message = format!("no bundle is called {slug}; `steward skills bundles list` shows them");
+        return Err(Fault::of("BUNDLE_NOT_FOUND", message).into());
+    };
+    Ok(bundle.name)
 }
 
 /// Etag of the bundle that stands in the scope under this slug; empty without one.

@@ -436,10 +436,6 @@ impl MemoryProviderService for Served {
         );
         match self.0.erase_person(&team, &user).await.map_err(down)? {
             Erasing::Erased => Ok(Response::new(pb::ErasePersonResponse {})),
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "answers as a server does that has no such call"
-            )]
             Erasing::Unsupported => Err(Status::unimplemented("no such call")),
         }
     }

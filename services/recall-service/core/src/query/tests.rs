@@ -225,7 +225,10 @@ fn a_short_question_finds_other_words_for_the_same() {
     ] {
         assert_eq!(finds_wider(typed, text), (false, false), "{typed}");
     }
-    let long: String = (0..20).map(|number| format!("w{number}x ")).collect();
+    let long = (0..20)
+        .map(|number| format!("w{number}x"))
+        .collect::<Vec<_>>()
+        .join(" ");
     assert_eq!(finds_wider(&format!("{long} mother"), "mum"), (false, false));
     let wider = Query::parse("the mother lent it").unwrap().widened().remove(0);
     let text = "Mum lends it";

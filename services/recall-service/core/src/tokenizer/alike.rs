@@ -262,7 +262,7 @@ pub(super) fn alike(word: &str, stem: &str) -> Vec<&'static str> {
         .map(|list| list[0])
         .collect();
     let of_word = |known: &&str| is_form_of(stem, known) || plain.contains(known);
-    let lists = ALIKE.iter().filter(|list| list.iter().any(|known| of_word(&known)));
+    let lists = ALIKE.iter().filter(|list| list.iter().any(of_word));
     lists.flat_map(|list| list.iter().copied()).collect()
 }
 

@@ -40,9 +40,10 @@ pub(super) async fn bring_up_to_date(sqlite: &Sqlite) -> Result<bool, Failure> {
     let mut reader = sqlite.read().await?;
     let built_with = built_with(&mut reader).await?;
     let is_whole = looks_whole(&mut reader).await?;
-    let merges_itself = match is_whole {
-        true => merges_itself(&mut reader).await?,
-        false => false,
+    let merges_itself = if is_whole {
+        merges_itself(&mut reader).await?
+    } else {
+        false
     };
     let is_behind = is_behind(&mut reader).await?;
     drop(reader);

@@ -5,6 +5,7 @@
 //! rows, which are whole where only the index is not: damage in them is an error here as anywhere.
 
 use sqlx::{Row, SqliteConnection};
+use steward_base::Timestamp;
 use steward_base::names::SessionId;
 use steward_recall_core::Error;
 use steward_recall_core::search::rank::{Candidate, Ranking};
@@ -77,8 +78,8 @@ async fn step(
         .bind(json_names(query.sources.iter().map(|source| source.as_str())))
         .bind(query.roles.is_empty())
         .bind(json_names(query.roles.iter().map(|role| role.as_str())))
-        .bind(query.after.map_or(i64::MIN, |after| after.as_micros()))
-        .bind(query.before.map_or(i64::MAX, |before| before.as_micros()))
+        .bind(query.after.map_or(i64::MIN, Timestamp::as_micros))
+        .bind(query.before.map_or(i64::MAX, Timestamp::as_micros))
         .bind(json_names(demoted.map(|source| source.as_str())))
         .bind(asker.current.as_ref().map_or("", |current| current.as_str()))
         .fetch_all(connection)

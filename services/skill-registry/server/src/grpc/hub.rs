@@ -354,9 +354,9 @@ impl HubService for HubHandlers {
         request: Request<pb::PublishHubSkillRequest>,
     ) -> Result<Response<pb::PublishHubSkillResponse>, Status> {
         let (person, hub) = self.person(&request)?;
-        let shelf = publications::Shelf::new(self, &hub, &person);
+        let published = publications::Shelf::new(self, &hub, &person);
         let actor = steward_skill_core::Actor::new(steward_grpc::caller(&request)?).map_err(super::fail)?;
-        let answer = shelf.publish_hub_skill(&actor, request.into_inner()).await;
+        let answer = published.publish_hub_skill(&actor, request.into_inner()).await;
         answer.map(Response::new)
     }
 
@@ -374,8 +374,8 @@ impl HubService for HubHandlers {
         request: Request<pb::ListHubPublicationsRequest>,
     ) -> Result<Response<pb::ListHubPublicationsResponse>, Status> {
         let (person, hub) = self.person(&request)?;
-        let shelf = publications::Shelf::new(self, &hub, &person);
-        let answer = shelf.list_hub_publications(request.into_inner()).await;
+        let published = publications::Shelf::new(self, &hub, &person);
+        let answer = published.list_hub_publications(request.into_inner()).await;
         answer.map(Response::new).map_err(fail)
     }
 

@@ -140,7 +140,7 @@ impl Desk<'_> {
                 for publication in page {
                     skills.push(self.skill(publication).await?);
                 }
-                Ok(paged("skills", skills, next))
+                Ok(paged("skills", &skills, next))
             }
             "skills/get" => {
                 let uri = uri(params)?;
@@ -158,7 +158,7 @@ impl Desk<'_> {
                         "mimeType": "text/markdown",
                     })
                 });
-                Ok(paged("resources", resources.collect(), next))
+                Ok(paged("resources", &resources.collect::<Vec<_>>(), next))
             }
             "resources/templates/list" => Ok(json!({ "resourceTemplates": [] })),
             "resources/read" => self.read(uri(params)?).await,
@@ -251,7 +251,7 @@ fn uri(params: &Value) -> Result<&str, Fault> {
     uri.ok_or_else(|| fault(INVALID_PARAMS, "uri must be a text"))
 }
 
-fn paged(field: &str, rows: Vec<Value>, next: Option<&str>) -> Value {
+fn paged(field: &str, rows: &[Value], next: Option<&str>) -> Value {
     let mut result = json!({ field: rows });
     if let (Some(next), Some(result)) = (next, result.as_object_mut()) {
         result.insert("nextCursor".to_owned(), next.into());

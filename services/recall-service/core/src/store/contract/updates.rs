@@ -493,12 +493,12 @@ async fn view(world: &World, turn: &str, limit: Option<u32>) -> SessionView {
 /// Only what is asked for, as it is in the lists.
 pub async fn a_session_is_read_with_its_turn_and_messages(world: &World) {
     world.create("s1").await;
-    let begin = Append {
+    let first = Append {
         acquire: Some(asked("t1", "p1")),
         turn: Some(running("t1", TurnState::Running)),
         ..world.append_to("s1", 0, 0, vec![said("x"); 70])
     };
-    let begun = world.sessions.append_messages(begin).await.unwrap();
+    let begun = world.sessions.append_messages(first).await.unwrap();
     let compaction = Compaction {
         fence: begun.fence,
         ..summary(world, "s1", (2, 2), 70, "earlier")

@@ -57,10 +57,10 @@ async fn of_two_replicas_at_one_session_exactly_one_writes_and_nothing_is_lost()
             ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
         };
         let over = rig.store().acquire_turn_lease(taken).await.unwrap().fence;
-        let last = read.last_seq + 1;
+        let place = read.last_seq + 1;
         let written = join_all(replicas.iter().map(|(name, store)| {
             let own = if *name == loser { over } else { fence };
-            let request = append(S1, own, last, vec![said(&format!("{name} goes on in {round}"))]);
+            let request = append(S1, own, place, vec![said(&format!("{name} goes on in {round}"))]);
             async move { (*name, store.append_messages(request).await) }
         }))
         .await;

@@ -27,13 +27,13 @@ fn job(origin: Origin, fence: u64) -> Actor {
     }
 }
 
-fn on(integrity: Option<Integrity>) -> Option<Evidence> {
-    Some(Evidence {
+fn on(integrity: Option<Integrity>) -> Evidence {
+    Evidence {
         session: "teams/red/sessions/s1".to_owned(),
         spans: vec!["s3.1".to_owned()],
         basis: "seen_once".to_owned(),
         integrity,
-    })
+    }
 }
 
 fn create(name: &str, step: &str) -> Manage {
@@ -69,7 +69,7 @@ fn request(skill: &str, id: &str, action: Manage, evidence: Option<Evidence>) ->
 impl Rig {
     async fn as_review(&self, skill: &str, id: &str, action: Manage, level: Integrity) -> Result<Managed, Error> {
         let review = job(Origin::Review, 1);
-        let request = request(skill, id, action, on(Some(level)));
+        let request = request(skill, id, action, Some(on(Some(level))));
         self.skills.manage_skill(&review, &request).await
     }
 
@@ -400,7 +400,7 @@ async fn the_gates_stand_before_a_proposal_and_before_its_approval() {
     let uncited = request("learned", "d", patch("Steps.", "x"), None);
     let uncited = rig.skills.manage_skill(&job(Origin::Review, 1), &uncited).await;
     assert_eq!(uncited.unwrap_err().reason(), "EVIDENCE_REQUIRED");
-    let mut only_checked = request("learned", "e", patch("Steps.", "y"), on(None));
+    let mut only_checked = request("learned", "e", patch("Steps.", "y"), Some(on(None)));
     only_checked.validate_only = true;
     let checked = rig
         .skills
@@ -413,7 +413,7 @@ async fn the_gates_stand_before_a_proposal_and_before_its_approval() {
         .view_skill(&job(Origin::Review, 2), "learned", "")
         .await
         .unwrap();
-    let newer = request("learned", "f", patch("Steps.", "newer"), on(None));
+    let newer = request("learned", "f", patch("Steps.", "newer"), Some(on(None)));
     rig.skills.manage_skill(&job(Origin::Review, 2), &newer).await.unwrap();
     assert_eq!(refused("learned", "g", patch("Steps.", "older")).await, "STALE_FENCE");
 }
@@ -434,7 +434,7 @@ async fn a_curations_write_on_outsiders_words_waits_for_a_maintainer() {
         .skills
         .manage_skill(
             &curation,
-            &request("umbrella", "c1", new, on(Some(Integrity::External))),
+            &request("umbrella", "c1", new, Some(on(Some(Integrity::External)))),
         )
         .await
         .unwrap();
