@@ -40,18 +40,12 @@ pub(super) async fn bring_up_to_date(sqlite: &Sqlite) -> Result<bool, Failure> {
     let mut reader = sqlite.read().await?;
     let built_with = built_with(&mut reader).await?;
     let is_whole = looks_whole(&mut reader).await?;
-    let merges_itself = if is_whole {
-        merges_itself(&mut reader).await?
-    } else {
-        false
-    };
+    let is_unset = if is_whole { is_unset(&mut reader).await? } else { false };
     let is_behind = is_behind(&mut reader).await?;
     drop(reader);
     if built_with == Some(tokenizer::VERSION) && is_whole {
-        if merges_itself {
-            sqlite
-                .write(|connection| Box::pin(leave_merging_to_us(connection)))
-                .await?;
+        if is_unset {
+            sqlite.write(|connection| Box::pin(set(connection))).await?;
         }
         return Ok(is_behind);
     }
@@ -70,18 +64,32 @@ async fn is_behind(connection: &mut SqliteConnection) -> Result<bool, Failure> {
     Ok(waiting.unwrap_or(false))
 }
 
-/// Whether FTS5 merges by itself, within whichever write comes by, as it does unless it is told otherwise.
-async fn merges_itself(connection: &mut SqliteConnection) -> Result<bool, Failure> {
-    let set: Option<i64> = sqlx::query_scalar("SELECT v FROM message_index_config WHERE k = 'automerge'")
-        .fetch_optional(connection)
-        .await?;
-    Ok(set != Some(0))
+/// How FTS5 is told to work. Merging is ours, since by itself it merges within whichever write comes by. What is deleted leaves
+/// no words behind: by itself it only notes that they are gone, until some later merge (`M-14`).
+const OPTIONS: [(&str, i64); 2] = [("automerge", 0), ("secure-delete", 1)];
+
+/// Whether FTS5 has yet to be told.
+async fn is_unset(connection: &mut SqliteConnection) -> Result<bool, Failure> {
+    for (option, value) in OPTIONS {
+        let set: Option<i64> = sqlx::query_scalar("SELECT v FROM message_index_config WHERE k = ?")
+            .bind(option)
+            .fetch_optional(&mut *connection)
+            .await?;
+        if set != Some(value) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-async fn leave_merging_to_us(connection: &mut SqliteConnection) -> Result<(), Failure> {
-    sqlx::query("INSERT INTO message_index (message_index, rank) VALUES ('automerge', 0)")
-        .execute(connection)
-        .await?;
+async fn set(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    for (option, value) in OPTIONS {
+        sqlx::query("INSERT INTO message_index (message_index, rank) VALUES (?, ?)")
+            .bind(option)
+            .bind(value)
+            .execute(&mut *connection)
+            .await?;
+    }
     Ok(())
 }
 
@@ -139,7 +147,7 @@ pub(super) async fn rebuild(sqlite: &Sqlite) -> Result<(), Failure> {
                 ] {
                     sqlx::query(step).execute(&mut *connection).await?;
                 }
-                leave_merging_to_us(connection).await?;
+                set(connection).await?;
                 sqlx::query("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)")
                     .bind(TOKENIZER_VERSION)
                     .bind(tokenizer::VERSION.to_string())

@@ -28,7 +28,7 @@ const EXPOSURES: &str = "SELECT 'exposure' AS part, e.* FROM exposure e
      WHERE session = (SELECT number FROM session WHERE team = ?1 AND id = ?2) ORDER BY e.number";
 
 /// Further values: first, last, at most, at most if they may be large. How large they are is taken from the last request
-/// that was made of them.
+/// that was made of them. A limit may not be null: of a session that does not exist there are none.
 const MESSAGES: &str = concat!(
     "SELECT 'message' AS part, ",
     columns!(),
@@ -42,7 +42,8 @@ const MESSAGES: &str = concat!(
          WHERE session = (SELECT number FROM session WHERE team = ?1 AND id = ?2)
                AND place IS NOT NULL AND place BETWEEN ?4 AND ?5 AND rewound = 0 AND compacted = 0
      ORDER BY at
-     LIMIT (SELECT iif(prefix_messages_bytes BETWEEN 1 AND 1048576, ?6, ?7) FROM session WHERE team = ?1 AND id = ?2)"
+     LIMIT coalesce(
+         (SELECT iif(prefix_messages_bytes BETWEEN 1 AND 1048576, ?6, ?7) FROM session WHERE team = ?1 AND id = ?2), 0)"
 );
 
 /// What was asked for; `None` for a session that does not exist.

@@ -527,11 +527,14 @@ pub async fn a_session_is_read_with_its_turn_and_messages(world: &World) {
         (part.turn, part.messages.messages.len(), part.messages.next),
         (None, 40, Some(41))
     );
-    let missing = world
-        .sessions
-        .view_session(&team("red"), &session("gone"), &SessionRead::default())
-        .await;
-    assert!(matches!(missing, Err(Error::SessionNotFound { .. })));
+    let ranged = SessionRead {
+        messages: Some(MessageRange::in_context(1, u64::MAX, 40)),
+        ..SessionRead::default()
+    };
+    for read in [SessionRead::default(), ranged] {
+        let missing = world.sessions.view_session(&team("red"), &session("gone"), &read).await;
+        assert!(matches!(missing, Err(Error::SessionNotFound { .. })), "{read:?}");
+    }
 }
 
 /// Byte for byte, and no word of it is found or shown.

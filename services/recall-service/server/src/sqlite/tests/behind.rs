@@ -160,6 +160,34 @@ async fn after_a_crash_the_index_catches_up_from_the_rows() {
     sound(&next, 2).await;
 }
 
+/// `M-14`: what was deleted is in the file no more, neither among the rows nor among the words of the index.
+#[tokio::test]
+async fn what_is_deleted_leaves_no_word_in_the_file() {
+    let folder = TempDir::new("recall-gone");
+    let store = open_store(&folder, 2).await.unwrap();
+    for (id, words) in [
+        ("s1", ["a quokkaberry", "more zanzibarine"]),
+        ("s2", ["a teal", "a kept wobbegong"]),
+    ] {
+        create(&store, "red", id).await;
+        let fence = lease(&store, "red", id).await;
+        say(&store, id, fence, &words).await;
+        store.release_lease(&team("red"), &session(id), fence).await.unwrap();
+    }
+    assert_eq!(found(&store, "quokkaberry").await, 1);
+    let path = store.team(&team("red")).await.unwrap().unwrap().path().to_owned();
+    store.delete_session(deletion("s1"), at(2)).await.unwrap();
+    store.close().await;
+    let bytes = std::fs::read(path).unwrap();
+    let holds = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+    // The index has stems, and writes the first letters of neighbours once: the middle of a word tells.
+    for gone in ["okkaber", "nzibar"] {
+        assert!(!holds(gone), "{gone}");
+    }
+    assert!(holds("obbegon"));
+    sound(&store, 2).await;
+}
+
 #[tokio::test]
 async fn a_file_that_is_closed_leaves_nothing_waiting() {
     let folder = TempDir::new("recall-drained");
