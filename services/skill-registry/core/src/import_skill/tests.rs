@@ -5,7 +5,7 @@ mod merges;
 use steward_base::{Fault as _, Role};
 
 use super::*;
-use crate::install_skill::{InstallRequest, Installed};
+use crate::install_skill::{Beside, HubSkill, LocalChanges, Taken};
 use crate::testing::{Rig, agent, files, person, rig, skill_md};
 
 fn request(files: Files, id: &str) -> ImportRequest {
@@ -161,19 +161,36 @@ async fn an_import_passes_the_limits_the_guard_and_the_gates() {
     assert_eq!(import(reused).await, "REQUEST_ID_REUSED");
 }
 
-fn install(all: Files, base: &str, id: &str) -> InstallRequest {
-    InstallRequest {
-        parent: "teams/red".to_owned(),
-        skill: "tidy".to_owned(),
-        category: "office".to_owned(),
-        files: all,
-        base_tree: base.to_owned(),
-        source: "https://hub.example/tidy at 1".to_owned(),
-        request_id: id.to_owned(),
-        request_hash: id.to_owned(),
-        overwrite: false,
-        validate_only: false,
+/// Nothing stands beside the library.
+struct Alone<'a>(&'a Skills);
+
+#[async_trait::async_trait]
+impl Beside for Alone<'_> {
+    async fn commit(&self, changes: Vec<Change>) -> Result<(), CommitError> {
+        for change in changes {
+            self.0.store.commit(change).await?;
+        }
+        Ok(())
     }
+}
+
+/// Installs over what was approved last, if there was anything.
+async fn install(
+    rig: &Rig,
+    actor: &Actor,
+    all: Files,
+    base: Option<&Files>,
+    local: LocalChanges,
+) -> Result<Taken, Error> {
+    let skill = HubSkill {
+        name: "tidy".to_owned(),
+        files: all,
+        base_tree: base.map(|base| tree_hash(&manifest(base))),
+        source: "https://hub.example/tidy at 1".to_owned(),
+        replace: false,
+        local,
+    };
+    rig.skills.install_from_hub(actor, &skill, &Alone(&rig.skills)).await
 }
 
 fn tidy(first: &str, last: &str) -> Files {
@@ -181,52 +198,36 @@ fn tidy(first: &str, last: &str) -> Files {
     files(&[("SKILL.md", &text), ("references/a.md", "a\n")])
 }
 
-async fn installed(rig: &Rig) -> Installed {
-    let hub = person("hub", Role::Maintainer);
-    rig.skills
-        .install_skill(&hub, &install(tidy("one", "end"), "", "n1"))
-        .await
-        .unwrap()
-}
-
 /// D-58.
 #[tokio::test]
 async fn an_update_meets_local_changes_and_never_loses_them_unasked() {
+    use LocalChanges::{GiveUp, Keep, Merge};
     let (rig, boss) = (rig(), person("ann", Role::Maintainer));
-    let first = installed(&rig).await;
+    let [one, two, three] = ["one", "two", "three"].map(|first| tidy(first, "end"));
+    let first = install(&rig, &boss, one.clone(), None, Keep).await.unwrap();
     assert_eq!(
         (first.skill.full_name().as_str(), first.skill.provenance),
-        ("hub/office/tidy", Provenance::Hub)
+        ("hub/tidy", Provenance::Hub)
     );
     // Untouched, it becomes what the source has.
-    let second = rig
-        .skills
-        .install_skill(&boss, &install(tidy("two", "end"), &first.base_tree, "n2"))
-        .await
-        .unwrap();
+    let second = install(&rig, &boss, two.clone(), Some(&one), Keep).await.unwrap();
     assert_eq!((second.merged.len(), second.skill.number), (0, 2));
-    // Changed here at another place, both changes stand.
+    // Changed here at another place, both changes stand where that is asked for.
     rig.patched(&boss, "tidy", "end", "our end").await;
-    let both = rig
-        .skills
-        .install_skill(&boss, &install(tidy("three", "end"), &second.base_tree, "n3"))
-        .await
-        .unwrap();
+    let kept = install(&rig, &boss, three.clone(), Some(&two), Keep).await.unwrap_err();
+    assert_eq!(kept.reason(), "STALE_REVISION");
+    let both = install(&rig, &boss, three.clone(), Some(&two), Merge).await.unwrap();
     assert_eq!(both.merged, [SkillPath::skill_md()]);
     let text = rig.text(&boss, "tidy").await;
     assert!(text.contains("three") && text.contains("our end"), "{text}");
-    // At the same place, nothing happens unless it is asked for, and then the old state stays in the history.
-    let clash = install(tidy("three", "their end"), &both.base_tree, "n4");
-    let refused = rig.skills.install_skill(&boss, &clash).await.unwrap_err();
+    // At the same place, nothing happens unless ours is given up, and then the old state stays in the history.
+    let clash = tidy("three", "their end");
+    let refused = install(&rig, &boss, clash.clone(), Some(&three), Merge)
+        .await
+        .unwrap_err();
     assert_eq!(refused.reason(), "MERGE_CONFLICT");
     assert_eq!(rig.text(&boss, "tidy").await, text);
-    let forced = InstallRequest {
-        overwrite: true,
-        request_id: "n5".to_owned(),
-        ..clash
-    };
-    let forced = rig.skills.install_skill(&boss, &forced).await.unwrap();
-    assert_eq!(forced.overwritten, [SkillPath::skill_md()]);
+    let forced = install(&rig, &boss, clash, Some(&three), GiveUp).await.unwrap();
     assert!(rig.text(&boss, "tidy").await.contains("their end"));
     let (history, _) = rig
         .skills
@@ -243,39 +244,20 @@ async fn an_update_meets_local_changes_and_never_loses_them_unasked() {
 
 #[tokio::test]
 async fn an_install_takes_no_place_of_another_and_repeats_nothing() {
-    let rig = rig();
-    let hub = person("hub", Role::Maintainer);
-    let first = installed(&rig).await;
-    assert_eq!(installed(&rig).await, first, "the same request was done twice");
-    let twice = rig
-        .skills
-        .install_skill(&hub, &install(tidy("one", "end"), "", "n2"))
-        .await
-        .unwrap_err();
+    use LocalChanges::Keep;
+    let (rig, hub) = (rig(), person("hub", Role::Maintainer));
+    let (one, two) = (tidy("one", "end"), tidy("two", "end"));
+    let first = install(&rig, &hub, one.clone(), None, Keep).await.unwrap();
+    let twice = install(&rig, &hub, one.clone(), None, Keep).await.unwrap_err();
     assert_eq!(twice.reason(), "SKILL_EXISTS");
-    let same = rig
-        .skills
-        .install_skill(&hub, &install(tidy("one", "end"), &first.base_tree, "n3"))
-        .await
-        .unwrap();
+    let same = install(&rig, &hub, one.clone(), Some(&one), Keep).await.unwrap();
     assert_eq!(same.skill.revision, first.skill.revision);
-    let elsewhere = InstallRequest {
-        parent: "teams/blue".to_owned(),
-        ..install(tidy("a", "b"), "", "n4")
-    };
-    assert_eq!(
-        rig.skills.install_skill(&hub, &elsewhere).await.unwrap_err().reason(),
-        "INVALID_REQUEST"
-    );
     // What a person pinned is not changed by the hub.
     rig.skills
         .pin_skill(&hub, &first.skill.resource_name(), true)
         .await
         .unwrap();
-    let pinned = rig
-        .skills
-        .install_skill(&hub, &install(tidy("two", "end"), &first.base_tree, "n5"))
-        .await;
+    let pinned = install(&rig, &hub, two, Some(&one), Keep).await;
     assert_eq!(pinned.unwrap_err().reason(), "GATE_REFUSED");
 }
 

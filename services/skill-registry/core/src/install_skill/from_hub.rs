@@ -2,15 +2,15 @@
 //! quarantine item, log. The gates are those of every write (`S-14`); who decides and why is the hub's.
 
 use async_trait::async_trait;
-use steward_base::names::{SkillId, TeamId, team_name};
+use steward_base::names::{SkillId, TeamId};
 use steward_base::{FieldViolations, Origin};
 
-use super::InstallRequest;
+use super::Approved;
 use crate::actor::Actor;
 use crate::error::Error;
 use crate::gate::Action;
 use crate::manage_skill::{Manage, ManageRequest};
-use crate::name::{Category, Scope};
+use crate::name::Scope;
 use crate::path::SkillPath;
 use crate::record::{Files, SkillRecord, State};
 use crate::skills::{Skills, TRIES, commit_error, parse_new_name, shorten, too_busy};
@@ -278,23 +278,15 @@ impl Skills {
         name: &SkillId,
     ) -> Result<(Change, Vec<SkillPath>), Error> {
         let hub = as_hub(actor);
-        let mut request = InstallRequest {
-            parent: team_name(&actor.team),
-            skill: skill.name.clone(),
-            category: String::new(),
-            files: skill.files.clone(),
+        let mut approved = Approved {
+            files: &skill.files,
             base_tree: String::new(),
-            source: skill.source.clone(),
-            request_id: String::new(),
-            request_hash: String::new(),
-            overwrite: false,
-            validate_only: false,
+            source: &skill.source,
         };
         let Some(record) = self.in_use(&hub, &Scope::Hub, name).await? else {
-            let (change, _) = self.first_install(&hub, &request, name, &Category::default()).await?;
-            return Ok((change, Vec::new()));
+            return Ok((self.first_install(&hub, &approved, name).await?, Vec::new()));
         };
-        request.base_tree = match (&skill.base_tree, skill.local) {
+        approved.base_tree = match (&skill.base_tree, skill.local) {
             // With the record's own tree as the base there is nothing to merge: the approved files alone are the next.
             (None, _) if skill.replace => record.tree.clone(),
             (Some(_), LocalChanges::GiveUp) => record.tree.clone(),
@@ -308,8 +300,7 @@ impl Skills {
             }
             (Some(base), LocalChanges::Keep | LocalChanges::Merge) => base.clone(),
         };
-        let (change, installed) = self.update(&hub, &request, &record).await?;
-        Ok((change, installed.merged))
+        self.update(&hub, &approved, &record).await
     }
 }
 
