@@ -88,11 +88,12 @@ impl Skills {
         };
         match self.store.commit(change).await {
             Err(CommitError::Store(fault)) => Err(fault.into()),
-            // Otherwise another process or call was quicker with the same content.
+            // Otherwise another process or call was quicker with the same content, or the team revoked just this text.
             Ok(())
             | Err(
                 CommitError::VersionMismatch
                 | CommitError::InTheWay(_)
+                | CommitError::Revoked
                 | CommitError::StaleFence { .. }
                 | CommitError::Answered(_),
             ) => Ok(()),

@@ -204,7 +204,7 @@ impl Skills {
     }
 
     /// Another process or call that was quicker wrote the same; when the store is full, what is there can be read all the
-    /// same.
+    /// same. What is revoked is not mirrored, and the others are.
     async fn mirror(&self, change: Change) -> Result<(), Error> {
         match self.store.commit(change).await {
             Err(CommitError::Store(StoreFault::Full)) => Ok(()),

@@ -19,7 +19,7 @@ use steward_base::{Clock, FieldViolations, Origin, Timestamp};
 
 use crate::actor::Actor;
 use crate::error::Error;
-use crate::gate::{self, Action, GateState, Ruling};
+use crate::gate::{self, Action, Gate, GateState, Ruling};
 use crate::name;
 use crate::record::{Archival, BrokenRecord, NewRevision, SkillRecord, State};
 use crate::skills::commit_error;
@@ -365,6 +365,8 @@ impl Library {
             Ok(()) => Ok(Outcome::Applied),
             Err(CommitError::VersionMismatch) => Ok(Outcome::Conflict("changed")),
             Err(CommitError::InTheWay(_)) => Ok(Outcome::Conflict("name_taken")),
+            // That one stays as it is; the report names it, and the others are put back.
+            Err(CommitError::Revoked) => Ok(Outcome::Refused(Gate::Revoked.as_str())),
             Err(error) => commit_error(error, actor, &name).map_or(Ok(Outcome::Conflict("changed")), Err),
         }
     }

@@ -42,6 +42,7 @@ struct Inner {
     proposals: BTreeMap<(TeamId, String), Proposal>,
     changes: BTreeMap<(TeamId, String), BTreeMap<String, RunChange>>,
     answers: BTreeMap<(TeamId, String, String), (String, FirstAnswer)>,
+    revoked: BTreeSet<(TeamId, String)>,
 }
 
 /// Keeps skills for as long as it lives.
@@ -72,6 +73,17 @@ impl InMemorySkillStore {
     pub fn protect(&self, team: &TeamId, uid: &str) {
         if let Some(record) = self.lock().records.get_mut(&(team.clone(), uid.to_owned())) {
             record.protected = true;
+        }
+    }
+
+    /// Revokes a tree for the team, or lifts that.
+    pub fn set_revoked(&self, team: &TeamId, files: &Files, revoked: bool) {
+        let key = (team.clone(), record::tree_hash(&record::manifest(files)));
+        let mut inner = self.lock();
+        if revoked {
+            inner.revoked.insert(key);
+        } else {
+            inner.revoked.remove(&key);
         }
     }
 
@@ -152,6 +164,10 @@ impl Inner {
         let in_the_way = name::in_the_way(&record.scope, &record.category, &record.name, existing);
         if record.is_active() && !in_the_way.is_empty() {
             return Err(CommitError::InTheWay(in_the_way));
+        }
+        let gets_into_use = change.revision.is_some() || present.is_some_and(|present| !present.is_active());
+        if record.is_active() && gets_into_use && self.revoked.contains(&(record.team.clone(), record.tree.clone())) {
+            return Err(CommitError::Revoked);
         }
         match &change.decides {
             Some(proposal) if !self.is_pending(proposal) => Err(CommitError::VersionMismatch),
@@ -407,6 +423,14 @@ mod tests {
         crate::store::contract::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::erase::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::library::check(|| async { InMemorySkillStore::new() }).await;
+        crate::store::contract::revoked::check(
+            || async { InMemorySkillStore::new() },
+            |store, team, files, revoked| {
+                store.set_revoked(&team, &files, revoked);
+                std::future::ready(())
+            },
+        )
+        .await;
         crate::store::contract::shelf::check(|| async { InMemorySkillStore::new() }).await;
         crate::store::contract::secrets::check(|| async { InMemorySkillStore::new() }).await;
     }

@@ -250,6 +250,26 @@ impl SkillName {
     }
 }
 
+/// As it is parsed, whole: what is told of a skill that is not there names the one that was asked for.
+impl fmt::Display for SkillName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(team) = &self.team {
+            write!(f, "teams/{team}/")?;
+        }
+        match &self.scope {
+            Scope::User(user) => write!(f, "users/{user}/")?,
+            Scope::Team => {}
+            Scope::External => f.write_str("externals/")?,
+            Scope::Hub => f.write_str("hub/")?,
+            Scope::Builtin => f.write_str("builtins/")?,
+        }
+        match &self.uid {
+            Some(uid) => write!(f, "skills/{}--{uid}", self.name),
+            None => write!(f, "skills/{}", self.name),
+        }
+    }
+}
+
 /// How a caller means a skill: a bare name, the end of a full name, a whole full name, or a resource name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
@@ -356,7 +376,10 @@ mod tests {
         ] {
             let parsed = SkillName::parse(&resource_name(&team, &scope, "pdf-merge")).unwrap();
             assert_eq!((&parsed.scope, &parsed.name, &parsed.uid), (&scope, &name, &None));
-            let parsed = SkillName::parse(&resource_name(&team, &scope, &archived_id(&name, uid))).unwrap();
+            assert_eq!(parsed.to_string(), resource_name(&team, &scope, "pdf-merge"));
+            let archived = resource_name(&team, &scope, &archived_id(&name, uid));
+            let parsed = SkillName::parse(&archived).unwrap();
+            assert_eq!(parsed.to_string(), archived);
             assert_eq!((&parsed.name, parsed.uid.as_deref()), (&name, Some(uid)));
         }
         for bad in [

@@ -132,7 +132,7 @@ impl Skills {
     pub(crate) async fn resolve_resource(&self, actor: &Actor, resource: &SkillName) -> Result<SkillRecord, Error> {
         self.seed(&actor.team).await?;
         let missing = || Error::SkillNotFound {
-            skill: format!("{}/{}", resource.scope.label(), resource.name),
+            skill: resource.to_string(),
         };
         if !actor.sees(resource) {
             return Err(missing());
@@ -267,6 +267,7 @@ pub(crate) fn commit_error(error: CommitError, actor: &Actor, skill: &str) -> Op
             skill: skill.to_owned(),
             in_the_way: shorten(in_the_way),
         }),
+        CommitError::Revoked => Some(refused(actor, skill.to_owned(), "activate", Gate::Revoked)),
         CommitError::StaleFence { current } => {
             let (job, fence) = actor.job.clone().map_or((String::new(), 0), |job| (job.id, job.fence));
             Some(Error::StaleFence { job, fence, current })

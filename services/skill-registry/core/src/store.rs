@@ -1,8 +1,8 @@
 //! The port to where skills are kept.
 //!
 //! Rules read a state, decide, and hand the store one [`Change`] that names the version it rests on. The store applies
-//! all of it or nothing, in one transaction: fence, request id, version, names, revision, blobs, what the writer has
-//! read, and the first answer.
+//! all of it or nothing, in one transaction: fence, request id, version, names, what is revoked, revision, blobs, what
+//! the writer has read, and the first answer. So there is one place at which a tree gets into use, whoever brings it.
 
 pub mod contract;
 mod erase;
@@ -103,6 +103,9 @@ pub enum CommitError {
     /// Skills in use of the scope that keep the name or folder from being used; full names.
     #[error("the name or folder is taken")]
     InTheWay(Vec<String>),
+    /// The files that would be in use are a tree that the team revoked (`H-2`), or nobody can say that they are not.
+    #[error("its tree is revoked")]
+    Revoked,
     /// A newer claim of the job was seen.
     #[error("a newer claim of the job exists")]
     StaleFence {
@@ -194,7 +197,8 @@ pub trait SkillStore: BundleStore + ProposalStore + SecretStore + EraseStore + s
     /// Whether any holder names the skill.
     async fn is_referenced(&self, team: &TeamId, uid: &str) -> Result<bool, StoreFault>;
 
-    /// Applies a change.
+    /// Applies a change. One by which files get into use that are a revoked tree is refused: a new revision of a skill in
+    /// use, or a skill that comes back into use.
     async fn commit(&self, change: Change) -> Result<(), CommitError>;
 
     /// Destroys a skill with its revisions, what was read of it, the answers about it, writes to it that wait or waited for a

@@ -79,13 +79,21 @@ impl Tree {
     /// The digest of the whole: SHA-256 over path, mode and digest of every file, each preceded by its length, so that
     /// no two different trees share one.
     pub fn digest(&self) -> String {
-        let mut parts: Vec<Vec<u8>> = Vec::with_capacity(self.files.len() * 3);
-        for (path, file) in &self.files {
-            parts.push(path.as_bytes().to_vec());
-            parts.push(vec![u8::from(file.executable)]);
-            parts.push(sha256_hex(&file.bytes).into_bytes());
-        }
-        sha256_parts(parts.iter().map(Vec::as_slice))
+        let digests = self.digests();
+        let files = self.files.iter().zip(digests.values());
+        Self::digest_of(files.map(|((path, file), sha256)| (path.as_str(), file.executable, sha256.as_str())))
+    }
+
+    /// The same for files that are not at hand: path, mode and SHA-256 as hexadecimal text of each, in any order.
+    pub fn digest_of<'a>(files: impl IntoIterator<Item = (&'a str, bool, &'a str)>) -> String {
+        let files: BTreeMap<&str, ([u8; 1], &str)> = files
+            .into_iter()
+            .map(|(path, executable, sha256)| (path, ([u8::from(executable)], sha256)))
+            .collect();
+        let parts = files
+            .iter()
+            .flat_map(|(path, (mode, sha256))| [path.as_bytes(), mode.as_slice(), sha256.as_bytes()]);
+        sha256_parts(parts)
     }
 }
 
@@ -112,6 +120,11 @@ mod tests {
             .into_iter()
             .collect();
         assert_eq!(tree.digest(), same.digest(), "order of insertion does not count");
+        assert_eq!(
+            tree.digest(),
+            "e5a4caf4438df7cfea211dd8a358cae33833bd45f6e9b392352123b0031346e0",
+            "what is written down in locks and advisories stays what it is"
+        );
         let renamed: Tree = [("SKILL.md", b"a".to_vec()), ("y", b"b".to_vec())]
             .into_iter()
             .collect();

@@ -449,3 +449,43 @@ async fn undoing_starts_only_when_everything_can_be_read() {
         "something was begun"
     );
 }
+
+/// `H-2`.
+#[tokio::test]
+async fn a_library_that_is_put_back_leaves_out_what_is_revoked_and_names_it() {
+    let world = world();
+    let (bad, good) = (
+        world.add("team", "bad", Provenance::UserMade).await,
+        world.add("team", "good", Provenance::UserMade).await,
+    );
+    let created = world
+        .library
+        .create_snapshot(&curation("run"), "teams/red", "run")
+        .await;
+    created.unwrap();
+    for found in [&bad, &good] {
+        let name = found.record.resource_name();
+        world.skills.archive_skill(&person(), &name).await.unwrap();
+    }
+    let revision = world.library.load(&bad.record, &bad.record.revision).await.unwrap();
+    world.store.set_revoked(&bad.record.team, &revision.1, true);
+    let restored = world
+        .library
+        .restore_snapshot(&person(), "teams/red/librarySnapshots/run", "b1")
+        .await;
+    let results = restored.unwrap().1;
+    let outcome_of = |uid: &str| {
+        let found = results.iter().find(|result| result.uid == uid);
+        found.map(|result| (result.name.clone(), result.outcome))
+    };
+    assert_eq!(
+        outcome_of(&bad.record.uid),
+        Some(("teams/red/skills/bad".to_owned(), Outcome::Refused("revoked")))
+    );
+    assert_eq!(
+        outcome_of(&good.record.uid).map(|(_, outcome)| outcome),
+        Some(Outcome::Applied)
+    );
+    assert_eq!(world.get(&bad.record.uid).await.age(), Age::Archived);
+    assert_eq!(world.get(&good.record.uid).await.age(), Age::Active);
+}

@@ -3,6 +3,7 @@
 
 pub mod erase;
 pub mod library;
+pub mod revoked;
 pub mod secrets;
 pub mod shelf;
 

@@ -287,6 +287,11 @@ async fn another_persons_skill_and_another_teams_are_as_if_they_did_not_exist() 
             .unwrap_err();
         assert_eq!((theirs.kind, reason(&theirs)), (ErrorKind::NotFound, "SKILL_NOT_FOUND"));
         assert_eq!(theirs.message.replace("mine", "none"), none.message);
+        assert!(
+            theirs.message.contains(name),
+            "it names what was asked for: {}",
+            theirs.message
+        );
         for skill in ["mine", "user/mine", name] {
             assert_eq!(
                 view(client, parent, skill).await.unwrap_err().kind,

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use steward_base::names::{TeamId, UserId};
-use steward_base::{Origin, Role};
+use steward_base::{Fault as _, Origin, Role};
 use steward_skill_core::manage_skill::{Manage, ManageRequest};
 use steward_skill_core::{Actor, Settings, Skills};
-use steward_skill_hub::store::HubStore;
+use steward_skill_hub::audit::Action;
 use steward_skill_hub::store::contract::{self, Bench};
+use steward_skill_hub::store::{HubStore, Withdraw};
+use steward_skill_hub::withdrawal::{Cause, Standing, Withdrawal};
 use steward_skill_scanner::Tree;
 use steward_testkit::{MockClock, SeqIds, TempDir};
 
@@ -122,6 +124,60 @@ impl Bench for OnSqlite {
 #[tokio::test]
 async fn it_fulfils_the_contract() {
     contract::check(OnSqlite::open).await;
+}
+
+/// The library keeps no modes, and the digest of a tree counts them.
+#[tokio::test]
+async fn h_2_a_tree_with_an_executable_file_is_known_in_the_archive_by_what_the_hub_brought() {
+    let bench = OnSqlite::open().await;
+    contract::install_one(&bench, "tidy").await;
+    let lock = bench.store.installed("red", "tidy").await.unwrap().unwrap().lock;
+    let actor = steward_skill_hub::hub::Actor {
+        team: "red",
+        user: "teams/red/users/ada",
+        role: Role::Maintainer,
+    };
+    let event = |action| steward_skill_hub::audit::Event {
+        action,
+        subject: "tidy".to_owned(),
+        actor: actor.user.to_owned(),
+        details: std::collections::BTreeMap::new(),
+    };
+    let at = steward_base::Timestamp::from_secs(1_795_910_400);
+    bench
+        .store
+        .remove(actor, "tidy", at, event(Action::Remove))
+        .await
+        .unwrap();
+    let revoked = Withdrawal {
+        digest: lock.digest.clone(),
+        standing: Standing::Revoked,
+        cause: Cause::Person,
+        by: actor.user.to_owned(),
+        reason: "it phones home".to_owned(),
+        at,
+    };
+    let withdraw = |before, after| Withdraw {
+        actor,
+        digest: &lock.digest,
+        before,
+        after,
+        skill: None,
+        at,
+    };
+    let done = bench
+        .store
+        .withdraw(withdraw(None, Some(&revoked)), vec![event(Action::Withdraw)]);
+    done.await.unwrap();
+    let ada = maintainer("red");
+    let refused = bench.skills.restore_skill(&ada, "hub/skills/tidy").await.unwrap_err();
+    assert_eq!(refused.reason(), "GATE_REFUSED");
+    assert!(bench.skills.hub_files(&ada.team, "tidy").await.unwrap().is_none());
+    let done = bench
+        .store
+        .withdraw(withdraw(Some(&revoked), None), vec![event(Action::Reinstate)]);
+    done.await.unwrap();
+    bench.skills.restore_skill(&ada, "hub/skills/tidy").await.unwrap();
 }
 
 #[tokio::test]

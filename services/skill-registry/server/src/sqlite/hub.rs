@@ -3,6 +3,7 @@
 
 mod publications;
 mod read;
+mod revoked;
 mod write;
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ use steward_store::StoreError;
 use super::SqliteSkillStore;
 use super::write::Failure;
 
+pub(super) use revoked::check as check_revoked;
 pub(crate) use write::{Happened, Removed, Settled, Stored, Withdrawn};
 
 /// Why a transaction of the hub is rolled back.

@@ -4,6 +4,8 @@ use steward_base::names::TeamId;
 use steward_skill_core::manage_skill::{Manage, ManageRequest};
 use steward_skill_core::store::contract;
 use steward_skill_core::{Actor, Settings, Skills};
+use steward_skill_hub::withdrawal::{Cause, Standing, Withdrawal};
+use steward_skill_scanner::Tree;
 use steward_testkit::{MockClock, SeqIds, TempDir};
 
 use super::*;
@@ -27,8 +29,45 @@ async fn it_fulfils_the_contract() {
     contract::check(open).await;
     contract::erase::check(open).await;
     contract::library::check(open).await;
+    contract::revoked::check(open, |store, team, files, revoked| {
+        set_revoked(store.clone(), team, plain(files), revoked)
+    })
+    .await;
     contract::shelf::check(open).await;
     contract::secrets::check(open).await;
+}
+
+fn plain(files: Files) -> Tree {
+    files
+        .into_iter()
+        .map(|(path, bytes)| (path.to_string(), bytes))
+        .collect()
+}
+
+/// As the hub does it, for a tree of which nothing is installed.
+async fn set_revoked(store: SqliteSkillStore, team: TeamId, tree: Tree, revoked: bool) {
+    let at = steward_base::Timestamp::from_secs(1_795_910_400);
+    let digest = tree.digest();
+    let after = revoked.then(|| Withdrawal {
+        digest: digest.clone(),
+        standing: Standing::Revoked,
+        cause: Cause::Person,
+        by: "teams/red/users/ann".to_owned(),
+        reason: "it phones home".to_owned(),
+        at,
+    });
+    let withdrawn = Withdrawn {
+        before: store.hub_withdrawal(team.as_str(), &digest).await.unwrap(),
+        digest,
+        after,
+        skill: None,
+        happened: Happened {
+            team: team.to_string(),
+            at,
+            events: Vec::new(),
+        },
+    };
+    store.hub_withdraw(Vec::new(), withdrawn).await.unwrap();
 }
 
 fn person() -> Actor {
@@ -261,4 +300,28 @@ async fn first_answers_do_not_pile_up_for_ever() {
         .await
         .unwrap();
     assert!(!kept("r1").await && kept("r2").await && kept("r3").await);
+}
+
+/// `H-2`.
+#[tokio::test]
+async fn a_withdrawal_that_cannot_be_read_revokes_its_own_tree_and_no_other() {
+    let folder = TempDir::new("skill-revoked");
+    let store = open(&folder, "skills.db").await;
+    let ann = person();
+    let made = |store: SqliteSkillStore, id: &'static str, name: &'static str| {
+        let ann = &ann;
+        async move { skills(&store).manage_skill(ann, &request(id, name, create(name))).await }
+    };
+    for name in ["one", "two"] {
+        let content = format!("---\nname: {name}\ndescription: Do {name}\n---\nSteps.\n");
+        let tree: Tree = [("SKILL.md", content.into_bytes())].into_iter().collect();
+        set_revoked(store.clone(), ann.team.clone(), tree, true).await;
+    }
+    store.close().await;
+    let file = folder.path().join("skills.db");
+    by_hand(&file, &["UPDATE hub_withdrawals SET content = '{}'"]).await;
+    let store = open(&folder, "skills.db").await;
+    let refused = made(store.clone(), "r1", "one").await.unwrap_err();
+    assert_eq!(steward_base::Fault::reason(&refused), "GATE_REFUSED");
+    made(store, "r2", "three").await.unwrap();
 }

@@ -1,5 +1,5 @@
 //! The writes, each in one transaction that the caller has begun. Checks come first, in the order of the port's words:
-//! fence, request id, version, names.
+//! fence, request id, version, names, what is revoked.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use steward_skill_core::store::{Change, CommitError, Purge, RequestKey, View};
 use steward_store::StoreError;
 
 use super::rows::{self, signed};
-use super::{fault, proposals, read};
+use super::{fault, hub, proposals, read};
 
 /// How long first answers are kept: longer than any turn waits, any job is retried or any client repeats.
 const ANSWERS_KEPT: Duration = Duration::from_hours(30 * 24);
@@ -74,9 +74,16 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
     {
         return Err(CommitError::Answered(first).into());
     }
-    check_version(connection, &record, expected).await?;
+    let was_active = check_version(connection, &record, expected).await?;
     if record.is_active() {
         check_place(connection, &record).await?;
+        check_revoked(
+            connection,
+            &record,
+            revision.as_ref().map(|(revision, _)| revision),
+            was_active,
+        )
+        .await?;
     }
     match expected {
         None => insert_skill(connection, &record).await?,
@@ -126,20 +133,45 @@ pub(super) async fn take_fence(connection: &mut SqliteConnection, team: &TeamId,
     Ok(())
 }
 
+/// Whether the skill is in use now.
 async fn check_version(
     connection: &mut SqliteConnection,
     record: &SkillRecord,
     expected: Option<u64>,
-) -> Result<(), Failure> {
-    let version: Option<i64> = sqlx::query_scalar("SELECT version FROM skills WHERE team = ? AND uid = ?")
+) -> Result<bool, Failure> {
+    let there: Option<(i64, i64)> = sqlx::query_as("SELECT version, archived FROM skills WHERE team = ? AND uid = ?")
         .bind(record.team.as_str())
         .bind(&record.uid)
         .fetch_optional(connection)
         .await?;
-    if version.map(rows::unsigned) == expected {
-        Ok(())
+    if there.map(|(version, _)| rows::unsigned(version)) == expected {
+        Ok(there.is_some_and(|(_, archived)| archived == 0))
     } else {
         Err(CommitError::VersionMismatch.into())
+    }
+}
+
+/// The one place that every tree passes on its way into use. A change of a record alone, such as a pin, puts nothing into use.
+async fn check_revoked(
+    connection: &mut SqliteConnection,
+    record: &SkillRecord,
+    revision: Option<&Revision>,
+    was_active: bool,
+) -> Result<(), Failure> {
+    let team = record.team.as_str();
+    if let Some(revision) = revision {
+        return hub::check_revoked(connection, team, &revision.files).await;
+    }
+    if was_active {
+        return Ok(());
+    }
+    let present = read::revision(connection, &record.team, &record.uid, &record.revision).await;
+    match present.map_err(CommitError::Store)? {
+        Some(present) => hub::check_revoked(connection, team, &present.files).await,
+        None => Err(CommitError::Store(StoreFault::Damaged {
+            what: format!("the newest revision of {}", record.full_name()),
+        })
+        .into()),
     }
 }
 

@@ -19,6 +19,7 @@ use steward_testkit::{MockClock, SeqIds, Site, TempDir};
 use crate::{Config, Deps, HubConfig, build};
 
 mod contract;
+mod revoked;
 mod serve;
 mod updates;
 mod withdraw;

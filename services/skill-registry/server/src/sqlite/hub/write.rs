@@ -210,10 +210,7 @@ pub(super) async fn withdraw(
     if read::withdrawal(connection, &team, &digest).await? != before || there != skill {
         return Err(HubFailure::Conflict("it was withdrawn or installed meanwhile"));
     }
-    for change in changes {
-        library::commit(connection, change).await?;
-    }
-    failpoint::hit("hub.withdraw.inside");
+    // Before the library's changes: a skill that comes back is held against what is withdrawn now.
     match after {
         Some(after) => {
             sqlx::query(
@@ -235,6 +232,10 @@ pub(super) async fn withdraw(
                 .await?
         }
     };
+    failpoint::hit("hub.withdraw.inside");
+    for change in changes {
+        library::commit(connection, change).await?;
+    }
     append(connection, happened).await
 }
 

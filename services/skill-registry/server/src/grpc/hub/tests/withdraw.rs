@@ -4,14 +4,14 @@ use steward_proto::hub::v1::HubStanding;
 
 use super::*;
 
-async fn installed(rig: &Rig, name: &str) -> pb::HubSkill {
+pub(super) async fn installed(rig: &Rig, name: &str) -> pb::HubSkill {
     let reference = rig.page(name, SAFE);
     let (item, _) = bring(&rig.ada(), &reference, &format!("bring {name}")).await.unwrap();
     let answer = rig.ada().install_hub_item(install(&item)).await.unwrap();
     answer.skill.unwrap()
 }
 
-fn withdraw(skill: &pb::HubSkill, standing: HubStanding) -> pb::WithdrawHubTreeRequest {
+pub(super) fn withdraw(skill: &pb::HubSkill, standing: HubStanding) -> pb::WithdrawHubTreeRequest {
     pb::WithdrawHubTreeRequest {
         name: format!("teams/red/hubWithdrawals/{}", skill.tree_sha256),
         standing: standing.into(),
@@ -19,7 +19,7 @@ fn withdraw(skill: &pb::HubSkill, standing: HubStanding) -> pb::WithdrawHubTreeR
     }
 }
 
-fn reinstate(skill: &pb::HubSkill) -> pb::ReinstateHubTreeRequest {
+pub(super) fn reinstate(skill: &pb::HubSkill) -> pb::ReinstateHubTreeRequest {
     pb::ReinstateHubTreeRequest {
         name: format!("teams/red/hubWithdrawals/{}", skill.tree_sha256),
         reason: "it was another one".to_owned(),

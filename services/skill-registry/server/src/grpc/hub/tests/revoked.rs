@@ -1,0 +1,166 @@
+//! The ways around a revocation: the archive, the history, a copy, the whole library. None leads a revoked tree into use.
+
+use std::collections::BTreeSet;
+
+use steward_base::{JobRef, Origin};
+use steward_client::{ExchangeClient, LibraryClient};
+use steward_proto::hub::v1::HubStanding;
+use steward_proto::skill::v1::transition_result::Outcome;
+
+use super::withdraw::{installed, reinstate, withdraw};
+use super::*;
+
+const COPY: &str = "teams/red/users/ada/skills/tidy";
+
+async fn revoke(rig: &Rig, skill: &pb::HubSkill) {
+    let request = withdraw(skill, HubStanding::Revoked);
+    rig.ada().withdraw_hub_tree(request).await.unwrap();
+}
+
+async fn uninstall(rig: &Rig) {
+    let request = pb::UninstallHubSkillRequest { name: named("tidy") };
+    rig.ada().uninstall_hub_skill(request).await.unwrap();
+}
+
+async fn restore(rig: &Rig, name: &str) -> Result<skill::RestoreSkillResponse, ClientError> {
+    let request = skill::RestoreSkillRequest { name: name.to_owned() };
+    rig.skills().restore_skill(request).await
+}
+
+async fn import(rig: &Rig, name: &str, body: &str, id: &str) -> Result<skill::ImportSkillResponse, ClientError> {
+    let request = skill::ImportSkillRequest {
+        parent: "teams/red/users/ada".to_owned(),
+        files: vec![skill::SkillContent {
+            path: "SKILL.md".to_owned(),
+            content: skill_md(name, body).into(),
+        }],
+        request_id: id.to_owned(),
+        ..skill::ImportSkillRequest::default()
+    };
+    let client = ExchangeClient::new(rig.built.local_client());
+    let client = client.with_credentials(rig.credentials("red", Role::Maintainer));
+    client.import_skill(request).await
+}
+
+fn refused_as_revoked<T: std::fmt::Debug>(answer: Result<T, ClientError>) {
+    let error = answer.unwrap_err();
+    assert_eq!(reason(&error), "GATE_REFUSED", "{error:?}");
+    let gate = error.metadata.iter().find(|(name, _)| *name == "gate");
+    assert_eq!(gate.map(|(_, gate)| gate.as_str()), Some("revoked"));
+}
+
+#[tokio::test]
+async fn h_2_what_was_uninstalled_before_its_tree_was_revoked_stays_in_the_archive() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    uninstall(&rig).await;
+    revoke(&rig, &tidy).await;
+    refused_as_revoked(restore(&rig, &tidy.skill).await);
+    assert_eq!(reason(&rig.viewed("tidy").await.unwrap_err()), "ARCHIVED");
+    rig.ada().reinstate_hub_tree(reinstate(&tidy)).await.unwrap();
+    restore(&rig, &tidy.skill).await.unwrap();
+    assert_eq!(rig.viewed("tidy").await.unwrap(), skill_md("tidy", SAFE));
+}
+
+#[tokio::test]
+async fn h_2_what_is_yanked_comes_back_from_the_archive() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    uninstall(&rig).await;
+    let request = withdraw(&tidy, HubStanding::Yanked);
+    rig.ada().withdraw_hub_tree(request).await.unwrap();
+    restore(&rig, &tidy.skill).await.unwrap();
+}
+
+#[tokio::test]
+async fn h_2_an_older_revision_whose_tree_is_revoked_is_not_made_the_present_one() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    let (item, _) = bring(&rig.ada(), &rig.page("tidy", "Mended."), "mended").await.unwrap();
+    rig.ada().install_hub_item(install(&item)).await.unwrap();
+    revoke(&rig, &tidy).await;
+    let list = skill::ListRevisionsRequest {
+        parent: tidy.skill.clone(),
+        ..skill::ListRevisionsRequest::default()
+    };
+    let revisions = rig.skills().list_revisions(list).await.unwrap().revisions;
+    assert_eq!(revisions.len(), 2);
+    let back = |id: &str| skill::RestoreRevisionRequest {
+        name: tidy.skill.clone(),
+        revision: revisions[1].revision.clone(),
+        request_id: id.to_owned(),
+        ..skill::RestoreRevisionRequest::default()
+    };
+    refused_as_revoked(rig.skills().restore_revision(back("r1")).await);
+    assert_eq!(rig.viewed("tidy").await.unwrap(), skill_md("tidy", "Mended."));
+    rig.ada().reinstate_hub_tree(reinstate(&tidy)).await.unwrap();
+    rig.skills().restore_revision(back("r2")).await.unwrap();
+    assert_eq!(rig.viewed("tidy").await.unwrap(), skill_md("tidy", SAFE));
+}
+
+#[tokio::test]
+async fn h_2_a_revoked_tree_is_neither_imported_nor_written_under_another_scope() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    uninstall(&rig).await;
+    revoke(&rig, &tidy).await;
+    refused_as_revoked(import(&rig, "tidy", SAFE, "i1").await);
+    let create = skill::ManageSkillRequest {
+        parent: "teams/red/users/ada".to_owned(),
+        skill: "tidy".to_owned(),
+        request_id: "c1".to_owned(),
+        action: Some(skill::manage_skill_request::Action::Create(skill::CreateSkill {
+            content: skill_md("tidy", SAFE),
+            scope: skill::SkillScope::Team.into(),
+            ..skill::CreateSkill::default()
+        })),
+        ..skill::ManageSkillRequest::default()
+    };
+    refused_as_revoked(rig.skills().manage_skill(create).await);
+    import(&rig, "tidy", "Another one.", "i2").await.unwrap();
+}
+
+#[tokio::test]
+async fn h_2_a_library_is_put_back_without_what_is_revoked() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    uninstall(&rig).await;
+    import(&rig, "tidy", SAFE, "i1").await.unwrap();
+    import(&rig, "other", SAFE, "i2").await.unwrap();
+    let now = rig.clock.now();
+    let (team, user) = (TeamId::parse("red").unwrap(), UserId::parse("ada").unwrap());
+    let (id, fence) = ("run".to_owned(), 1);
+    let tools = BTreeSet::from(["library_curate".to_owned()]);
+    let claims = Claims::user("token", team, user, Role::Admin, now, now.plus(Duration::from_mins(10)));
+    let claims = claims.for_job(JobRef { id, fence }, Origin::Curation, None, tools);
+    let token = Credentials::token(&rig.signer.sign(&claims).unwrap()).unwrap();
+    let client = |credentials| LibraryClient::new(rig.built.local_client()).with_credentials(credentials);
+    let snapshot = skill::CreateSnapshotRequest {
+        parent: "teams/red".to_owned(),
+        run: "run".to_owned(),
+    };
+    client(token).create_snapshot(snapshot).await.unwrap();
+    for name in [COPY, "teams/red/users/ada/skills/other"] {
+        let request = skill::ArchiveSkillRequest { name: name.to_owned() };
+        rig.skills().archive_skill(request).await.unwrap();
+    }
+    revoke(&rig, &tidy).await;
+    refused_as_revoked(restore(&rig, COPY).await);
+    let request = skill::RestoreSnapshotRequest {
+        name: "teams/red/librarySnapshots/run".to_owned(),
+        request_id: "b1".to_owned(),
+    };
+    let library = client(rig.credentials("red", Role::Maintainer));
+    let results = library.restore_snapshot(request).await.unwrap().results;
+    let told: Vec<_> = results
+        .iter()
+        .map(|result| (result.name.as_str(), result.outcome(), result.reason.as_str()))
+        .collect();
+    assert!(told.contains(&(COPY, Outcome::Refused, "revoked")), "{told:?}");
+    assert!(
+        told.contains(&("teams/red/users/ada/skills/other", Outcome::Applied, "")),
+        "{told:?}"
+    );
+    assert_eq!(rig.viewed("other").await.unwrap(), skill_md("other", SAFE));
+    assert_eq!(reason(&rig.viewed("user/tidy").await.unwrap_err()), "ARCHIVED");
+}
