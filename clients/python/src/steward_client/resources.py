@@ -208,7 +208,7 @@ class Skills(Resource):
         return self._caller.call(request, skill_service.ViewSkillResponse)
 
     def set_secret(self, variable: str, value: str) -> skill_service.Secret:
-        """Keeps a value for the team's skills that declare the variable (maintainers). It is never given back by a list."""
+        """Keeps a value for the team's skills that declare the variable (maintainers). No list gives it back."""
         request = skill_service.SetSecretRequest(parent=self._user, secret=variable, value=value)
         return self._caller.call(request, skill_service.SetSecretResponse).secret
 

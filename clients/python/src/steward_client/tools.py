@@ -241,8 +241,8 @@ def environment() -> session.Environment:
 def ask_for_secrets(event: object, ask: Callable[[str], str] = getpass) -> tuple[str, ...]:
     """Asks for what an event says that a skill needs, and sets it for this process and what it starts.
 
-    Give it as `on_event`, or call it with each event; any other event is passed over. An empty answer goes on without, and
-    what is set already is not asked for. Gives the names that were set; no value is printed, sent or kept elsewhere.
+    Give it as `on_event`, or call it with each event; any other event is passed over. An empty answer goes on without,
+    and what is set already is not asked for. Gives the names that were set; no value is printed or sent.
     """
     if not isinstance(event, SecretRequested):
         return ()
