@@ -76,6 +76,7 @@ async fn open(folder: &Path) -> anyhow::Result<Sqlite> {
         migrator,
         readers: 2,
         on_connect: None,
+        on_open: None,
     };
     Sqlite::open(folder.join("queue.db"), options)
         .await

@@ -1,6 +1,6 @@
 //! What a store can fail with, told apart by what is wrong rather than by which call met it.
 //!
-//! Result codes decide; SQLite's message text is read in one place only ([`constraint_name`]), because SQLite reports
+//! Result codes decide; SQLite's message text is read in one place only (`constraint_name`), because SQLite reports
 //! the name of a violated constraint nowhere else.
 
 use std::path::{Path, PathBuf};
@@ -56,7 +56,8 @@ pub enum StoreError {
     /// that one which reaches the edge is a fault of ours.
     #[error("the write violates the constraint {name}")]
     Constraint {
-        /// The constraint, as [`constraint_name`] gives it.
+        /// The columns of a unique or primary key (`entry.team, entry.id`), the column of a NOT NULL (`entry.text`), the name
+        /// of a CHECK, the name of a unique index over expressions, or `foreign key`.
         name: String,
     },
     /// The target of a backup exists already.
@@ -73,7 +74,7 @@ pub enum StoreError {
     Statement {
         /// What the driver said.
         #[source]
-        source: Box<sqlx::Error>,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
@@ -98,7 +99,7 @@ impl StoreError {
         }
     }
 
-    /// Whether this is the violation of the constraint `name` (see [`constraint_name`]).
+    /// Whether this is the violation of the constraint `name` (see [`StoreError::Constraint`]).
     pub fn violates(&self, name: &str) -> bool {
         matches!(self, Self::Constraint { name: violated } if violated == name)
     }
@@ -109,23 +110,37 @@ impl From<sqlx::Error> for StoreError {
         match &error {
             sqlx::Error::PoolClosed => Self::Closed,
             sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Io(_) => Self::unavailable(error),
-            sqlx::Error::Database(_) => from_code(error),
-            _ => Self::Statement {
-                source: Box::new(error),
-            },
+            sqlx::Error::Database(said) => {
+                let code = result_code(&error).unwrap_or_default();
+                let constraint = constraint_name(code, said.message());
+                Self::from_code(code, constraint, error)
+            }
+            _ => Self::Statement { source: error.into() },
         }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let Some(said) = error.sqlite_error() else {
+            return Self::Statement { source: error.into() };
+        };
+        let code = said.extended_code;
+        let message = match &error {
+            rusqlite::Error::SqliteFailure(_, message) => message.as_deref(),
+            _ => None,
+        };
+        let constraint = constraint_name(code, message.unwrap_or_default());
+        Self::from_code(code, constraint, error)
     }
 }
 
 impl From<MigrateError> for StoreError {
     fn from(error: MigrateError) -> Self {
         match error {
-            MigrateError::Execute(source @ sqlx::Error::Database(_)) => match Self::from(source) {
-                Self::Statement { source } => Self::Migration {
-                    source: Box::new(MigrateError::Execute(*source)),
-                },
-                by_code => by_code,
-            },
+            MigrateError::Execute(source) if result_code(&source).map(Class::of).is_some_and(Class::is_known) => {
+                Self::from(source)
+            }
             other => Self::Migration {
                 source: Box::new(other),
             },
@@ -133,52 +148,68 @@ impl From<MigrateError> for StoreError {
     }
 }
 
-fn from_code(error: sqlx::Error) -> StoreError {
-    let primary = result_code(&error).map(|code| code & 0xff);
-    match primary {
-        Some(libsqlite3_sys::SQLITE_FULL) => StoreError::Full,
-        Some(libsqlite3_sys::SQLITE_CORRUPT | libsqlite3_sys::SQLITE_NOTADB) => {
-            StoreError::Damaged { source: error.into() }
-        }
-        Some(
+/// What a result code speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Full,
+    Damaged,
+    Unavailable,
+    Constraint,
+    Statement,
+}
+
+impl Class {
+    fn of(code: i32) -> Self {
+        match code & 0xff {
+            libsqlite3_sys::SQLITE_FULL => Self::Full,
+            libsqlite3_sys::SQLITE_CORRUPT | libsqlite3_sys::SQLITE_NOTADB => Self::Damaged,
             libsqlite3_sys::SQLITE_BUSY
             | libsqlite3_sys::SQLITE_LOCKED
             | libsqlite3_sys::SQLITE_IOERR
             | libsqlite3_sys::SQLITE_CANTOPEN
             | libsqlite3_sys::SQLITE_PERM
             | libsqlite3_sys::SQLITE_NOMEM
-            | libsqlite3_sys::SQLITE_INTERRUPT,
-        ) => StoreError::unavailable(error),
-        Some(libsqlite3_sys::SQLITE_CONSTRAINT) => match constraint_name(&error) {
-            Some(name) => StoreError::Constraint { name },
-            None => StoreError::Statement {
-                source: Box::new(error),
-            },
-        },
-        _ => StoreError::Statement {
-            source: Box::new(error),
-        },
+            | libsqlite3_sys::SQLITE_INTERRUPT => Self::Unavailable,
+            libsqlite3_sys::SQLITE_CONSTRAINT => Self::Constraint,
+            _ => Self::Statement,
+        }
+    }
+
+    /// Whether it says more than that a statement failed.
+    fn is_known(self) -> bool {
+        self != Self::Statement
+    }
+}
+
+impl StoreError {
+    fn from_code(
+        code: i32,
+        constraint: Option<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        match (Class::of(code), constraint) {
+            (Class::Full, _) => Self::Full,
+            (Class::Damaged, _) => Self::Damaged { source: source.into() },
+            (Class::Unavailable, _) => Self::unavailable(source),
+            (Class::Constraint, Some(name)) => Self::Constraint { name },
+            (Class::Constraint, None) | (Class::Statement, _) => Self::Statement { source: source.into() },
+        }
     }
 }
 
 /// SQLite's extended result code, if this is an error of the database.
-pub fn result_code(error: &sqlx::Error) -> Option<i32> {
+pub(crate) fn result_code(error: &sqlx::Error) -> Option<i32> {
     error.as_database_error()?.code()?.parse().ok()
 }
 
-/// What a violated constraint is called: the columns of a unique or primary key (`entry.team, entry.id`), the column of
-/// a NOT NULL (`entry.text`), the name of a CHECK, the name of a unique index over expressions, or `foreign key`.
-///
-/// `None` if the error is no constraint violation.
-pub fn constraint_name(error: &sqlx::Error) -> Option<String> {
-    let code = result_code(error)?;
-    if code & 0xff != libsqlite3_sys::SQLITE_CONSTRAINT {
+/// What a violated constraint is called; `None` if the error is no such violation. SQLite says it in its message only.
+fn constraint_name(code: i32, message: &str) -> Option<String> {
+    if Class::of(code) != Class::Constraint {
         return None;
     }
     if code == libsqlite3_sys::SQLITE_CONSTRAINT_FOREIGNKEY {
         return Some("foreign key".to_owned());
     }
-    let message = error.as_database_error()?.message();
     let subject = message.split_once("failed: ").map_or(message, |(_, subject)| subject);
     let named = subject.strip_prefix("index '").and_then(|rest| rest.strip_suffix('\''));
     Some(named.unwrap_or(subject).to_owned())

@@ -6,19 +6,11 @@
 //! # async fn example() -> Result<(), steward_store::StoreError> {
 //! use steward_store::{Sqlite, SqliteOptions, StoreError};
 //!
-//! let options = SqliteOptions { migrator: &MIGRATIONS, readers: 4, on_connect: None };
+//! let options = SqliteOptions { migrator: &MIGRATIONS, readers: 4, on_connect: None, on_open: None };
 //! let sqlite = Sqlite::open("data/memory/memory.db", options).await?;
 //! let id = "e1".to_owned();
-//! sqlite
-//!     .write(move |connection| {
-//!         Box::pin(async move {
-//!             sqlx::query("INSERT INTO entry (id) VALUES (?)").bind(id).execute(connection).await?;
-//!             Ok::<_, StoreError>(())
-//!         })
-//!     })
-//!     .await?;
-//! let mut reader = sqlite.read().await?;
-//! let entries: i64 = sqlx::query_scalar("SELECT count(*) FROM entry").fetch_one(&mut *reader).await?;
+//! sqlite.update(move |db| db.execute("INSERT INTO entry (id) VALUES (?)", [id])).await?;
+//! let entries: i64 = sqlite.view(|db| db.value("SELECT count(*) FROM entry", ())).await?;
 //! # let _ = entries;
 //! # Ok(())
 //! # }
@@ -32,6 +24,7 @@ mod error;
 mod sqlite;
 
 pub use batch::Batch;
-pub use error::{StoreError, constraint_name, result_code};
+pub use error::StoreError;
 pub use futures::future::BoxFuture;
-pub use sqlite::{Checkpoint, OnConnect, Reader, Sqlite, SqliteOptions};
+pub use rusqlite::{Row, ToSql, params};
+pub use sqlite::{Checkpoint, Db, OnConnect, OnOpen, Reader, Sql, Sqlite, SqliteOptions};

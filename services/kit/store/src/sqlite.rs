@@ -1,6 +1,7 @@
 //! The handle to one database: who may read, who may write, and how it is closed.
 
 mod connector;
+mod direct;
 mod group;
 mod maintain;
 mod open;
@@ -20,11 +21,13 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
+use self::direct::Pool;
 use self::readers::Readers;
 use self::write::Writer;
 use self::write_back::WriteBack;
 use crate::StoreError;
 
+pub use direct::{Db, OnOpen, Sql};
 pub use maintain::Checkpoint;
 pub use readers::Reader;
 
@@ -41,6 +44,8 @@ pub struct SqliteOptions {
     pub readers: u32,
     /// See [`OnConnect`].
     pub on_connect: Option<OnConnect>,
+    /// See [`OnOpen`].
+    pub on_open: Option<OnOpen>,
 }
 
 /// One open database: a single writer, in whose queue writes are served in order, and a few readers. Clones share it.
@@ -54,6 +59,7 @@ struct Inner {
     path: PathBuf,
     writer: Writer,
     readers: Arc<Readers>,
+    pool: Arc<Pool>,
     write_back: WriteBack,
     known_version: i64,
     /// One backup at a time: two with one target would write over each other.
@@ -81,6 +87,7 @@ impl Sqlite {
         let _nobody_else = self.inner.write_back.running.lock().await;
         // Readers first: the last connection to close writes the log back, and only the writer can.
         self.inner.readers.close().await;
+        self.inner.pool.close().await;
         self.inner.writer.close().await;
         if let Err(error) = self.inner.lock.unlock() {
             tracing::warn!(path = %self.inner.path.display(), %error, "could not release the lock of a closed database");

@@ -7,6 +7,7 @@
 pub(crate) mod strengths;
 
 use std::cell::RefCell;
+use std::error::Error;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,6 +34,12 @@ pub(crate) fn register(connection: &mut SqliteConnection) -> BoxFuture<'_, Resul
         unsafe { register_on(handle.as_raw_handle().as_ptr()) }
             .map_err(|problem| sqlx::Error::Protocol(problem.to_owned()))
     })
+}
+
+/// [`register`] for a connection without a thread of its own.
+pub(crate) fn register_directly(connection: &rusqlite::Connection) -> Result<(), Box<dyn Error + Send + Sync>> {
+    // SAFETY: the pointer is that of a live connection, which no other thread can use while this one borrows it.
+    unsafe { register_on(connection.handle()) }.map_err(Into::into)
 }
 
 /// # Safety

@@ -11,11 +11,11 @@ use crate::StoreError;
 
 /// How long a statement waits for a lock. Within the process nothing contends (one writer); this is for a backup tool
 /// or a shell that somebody points at the file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The log file is cut back to this size after a checkpoint, in bytes.
-const LOG_SIZE_LIMIT: &str = "67108864";
+pub(super) const LOG_SIZE_LIMIT: &str = "67108864";
 /// Pages in the log at which a commit writes it back itself, if nothing did it beside: as many as that size has.
-const AT_LAST: &str = "16384";
+pub(super) const AT_LAST: &str = "16384";
 
 /// Makes connections of one kind.
 #[derive(Debug)]
@@ -39,14 +39,6 @@ impl Connector {
     pub(super) fn reader(path: &Path, on_connect: Option<OnConnect>) -> Self {
         let options = common(path).read_only(true);
         Self { options, on_connect }
-    }
-
-    /// For what is done beside the writer and needs nothing of the schema.
-    pub(super) fn beside(path: &Path) -> Self {
-        Self {
-            options: common(path),
-            on_connect: None,
-        }
     }
 
     pub(super) async fn connect(&self) -> Result<SqliteConnection, StoreError> {

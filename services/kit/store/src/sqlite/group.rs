@@ -8,23 +8,22 @@
 //! What begins an operation is sent with what it asks first, and what ends it with what it keeps last: a piece that is sent
 //! costs two changes of thread, which together are dearer than the statements in it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::sqlite::SqliteConnection;
-use tokio::time::Instant;
 
 use super::operation::{Operation, Outcome};
 use super::write::Writer;
 use crate::{Batch, StoreError};
 
 /// Most operations of one transaction.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 /// No operation is added to a transaction that is older: the first caller waits for the last one's work.
 #[cfg(not(test))]
-const LONGEST: Duration = Duration::from_millis(5);
+pub(super) const LONGEST: Duration = Duration::from_millis(5);
 /// A test says itself what comes together.
 #[cfg(test)]
-const LONGEST: Duration = Duration::from_hours(1);
+pub(super) const LONGEST: Duration = Duration::from_hours(1);
 
 /// Undone, a savepoint is still there.
 const UNDO_MEMBER: [&str; 2] = ["ROLLBACK TO member", "RELEASE member"];
@@ -41,7 +40,7 @@ pub(super) enum After {
 
 /// Runs and commits what waits, at least one operation unless the line is empty.
 pub(super) async fn run(connection: &mut SqliteConnection, writer: &Writer) -> After {
-    let Some(mut first) = writer.next() else {
+    let Some(mut first) = writer.next_operation() else {
         return After::Sound;
     };
     let begun = Instant::now();
@@ -68,7 +67,7 @@ pub(super) async fn run(connection: &mut SqliteConnection, writer: &Writer) -> A
     }
     let mut outcomes = vec![outcome];
     while !last {
-        let Some(next) = writer.next() else {
+        let Some(next) = writer.next_operation() else {
             // Whoever waited has left.
             let committed = statement(connection, "COMMIT").await;
             return end(outcomes, committed);
@@ -135,7 +134,7 @@ async fn member(
 
 /// Whether nothing is to be added to the transaction.
 fn is_last(writer: &Writer, ran: usize, begun: Instant) -> bool {
-    ran >= MOST || begun.elapsed() >= LONGEST || writer.waiting() == 0
+    ran >= MOST || begun.elapsed() >= LONGEST || !writer.has_operation_next()
 }
 
 /// Not the driver's own transactions: their statements are parsed each time, and each waits for one more change of threads.
@@ -146,7 +145,7 @@ async fn statement(connection: &mut SqliteConnection, sql: &'static str) -> Resu
 }
 
 /// Tells all what came of them, or that nothing was kept, the first one with the error itself.
-fn end(outcomes: Vec<Box<dyn Outcome>>, committed: Result<(), StoreError>) -> After {
+pub(super) fn end(outcomes: Vec<Box<dyn Outcome>>, committed: Result<(), StoreError>) -> After {
     let Err(error) = committed else {
         for outcome in outcomes {
             outcome.tell(None);

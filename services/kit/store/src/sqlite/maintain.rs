@@ -67,10 +67,15 @@ impl Sqlite {
     pub async fn checkpoint(&self) -> Result<Checkpoint, StoreError> {
         // Two at a time would only find each other busy.
         let _nobody_else = self.inner.write_back.running.lock().await;
-        let mut writer = self.inner.writer.connected().await?;
-        let connection = writer.as_mut().ok_or(StoreError::Closed)?;
-        let (blocked, log_pages, moved_pages): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
-            .fetch_one(connection)
+        let (blocked, log_pages, moved_pages): (i64, i64, i64) = self
+            .inner
+            .writer
+            .with_direct(|connection| {
+                let found = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })?;
+                Ok(found)
+            })
             .await?;
         Ok(Checkpoint {
             blocked: blocked != 0,
@@ -80,7 +85,7 @@ impl Sqlite {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     tokio::task::spawn_blocking(work)

@@ -9,6 +9,7 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnection;
 
 use super::connector::Connector;
+use super::direct::{Opener, Pool};
 use super::readers::Readers;
 use super::write::Writer;
 use super::write_back::WriteBack;
@@ -34,15 +35,20 @@ impl Sqlite {
             let _ = connection.close().await;
             return Err(error);
         }
-        let writer = Writer::new(connector, connection);
+        if let Err(error) = connection.close().await {
+            tracing::warn!(%error, "the connection that migrated did not close well");
+        }
+        let writer = Writer::new(connector, Opener::writer(&path, options.on_open));
+        let pool = Pool::new(Opener::reader(&path, options.on_open), options.readers);
         let readers = Readers::new(Connector::reader(&path, options.on_connect), options.readers);
-        let write_back = WriteBack::new(Connector::beside(&path));
+        let write_back = WriteBack::new(Opener::writer(&path, None));
         let known_version = known_version(options.migrator);
         Ok(Self {
             inner: Arc::new(Inner {
                 path,
                 writer,
                 readers,
+                pool,
                 write_back,
                 known_version,
                 backups: tokio::sync::Mutex::default(),

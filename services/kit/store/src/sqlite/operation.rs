@@ -42,10 +42,21 @@ pub(super) struct Asked<F, T, E> {
     pub(super) span: Span,
 }
 
-struct Ran<T, E> {
+/// An operation that has run, with its caller.
+pub(super) struct Ran<T, E> {
     result: Result<T, E>,
     kept: Batch,
     answer: oneshot::Sender<Result<T, E>>,
+}
+
+impl<T, E> Ran<T, E> {
+    pub(super) fn new(result: Result<T, E>, answer: oneshot::Sender<Result<T, E>>) -> Self {
+        Self {
+            result,
+            kept: Batch::default(),
+            answer,
+        }
+    }
 }
 
 impl<F, T, E> Operation for Asked<F, T, E>

@@ -1,5 +1,6 @@
 //! The promises of the crate, each tried on a real file.
 
+mod direct;
 mod group;
 mod hostile;
 mod pieces;
@@ -47,6 +48,7 @@ fn options() -> SqliteOptions {
         migrator: migrator(&[(1, SCHEMA)]),
         readers: 2,
         on_connect: None,
+        on_open: None,
     }
 }
 
@@ -235,7 +237,7 @@ async fn a_reader_cannot_write() {
         .execute(&mut *reader)
         .await
         .expect_err("read-only");
-    assert_eq!(crate::result_code(&error), Some(libsqlite3_sys::SQLITE_READONLY));
+    assert_eq!(crate::error::result_code(&error), Some(libsqlite3_sys::SQLITE_READONLY));
 }
 
 #[tokio::test]

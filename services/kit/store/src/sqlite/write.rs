@@ -21,7 +21,9 @@ use tokio::time::timeout;
 use tracing::{Instrument, Span};
 
 use super::connector::Connector;
+use super::direct::{self, AskedUpdate, Db, Opener, Update};
 use super::group::{self, After};
+use super::maintain::blocking;
 use super::operation::{Asked, Operation};
 use super::{Inner, Sqlite, write_back};
 use crate::{Batch, StoreError};
@@ -69,14 +71,41 @@ impl Sqlite {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let (sender, mut answer) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let asked = Asked {
             ask,
             operation,
             answer: sender,
             span: Span::current(),
         };
-        let place = Place::new(Box::new(asked));
+        self.in_line(Work::Operation(Box::new(asked)), answer).await
+    }
+
+    /// Runs `work` as a whole, on a thread for such work, and answers after it is committed and on disk. `Err` undoes it and
+    /// nothing else.
+    ///
+    /// What [`Sqlite::write`] says of operations holds here. Nothing is awaited in between, so that work which begins ends.
+    pub async fn update<T, E>(&self, work: impl FnOnce(Db<'_>) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (sender, answer) = oneshot::channel();
+        let asked = AskedUpdate {
+            work,
+            answer: sender,
+            span: Span::current(),
+        };
+        self.in_line(Work::Update(Box::new(asked)), answer).await
+    }
+
+    /// Puts work into the line, serves that if nobody does, and waits for the answer.
+    async fn in_line<T, E: From<StoreError>>(
+        &self,
+        work: Work,
+        mut answer: oneshot::Receiver<Result<T, E>>,
+    ) -> Result<T, E> {
+        let place = Place::new(work);
         let serving = self.inner.writer.stand_in_line(&self.inner, place.clone())?;
         let served = async {
             if let Some(serving) = serving {
@@ -115,25 +144,43 @@ pub(super) async fn to_the_end<T: Send + 'static>(
 
 /// A place in the line, which whoever runs the operation and whoever gives up waiting both know.
 #[derive(Clone)]
-pub(super) struct Place(Arc<Mutex<Option<Box<dyn Operation>>>>);
+pub(super) struct Place(Arc<Mutex<Option<Work>>>);
+
+/// What stands in the line.
+pub(super) enum Work {
+    Operation(Box<dyn Operation>),
+    Update(Box<dyn Update>),
+}
 
 impl Place {
-    fn new(operation: Box<dyn Operation>) -> Self {
-        Self(Arc::new(Mutex::new(Some(operation))))
+    fn new(work: Work) -> Self {
+        Self(Arc::new(Mutex::new(Some(work))))
     }
 
-    /// Takes the operation out: it is run, or not any more.
-    fn leave(&self) -> Option<Box<dyn Operation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn work(&self) -> MutexGuard<'_, Option<Work>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the work out: it is run, or not any more.
+    fn leave(&self) -> Option<Work> {
+        self.work().take()
     }
 }
 
-/// The one writing connection and the line before it.
+/// The writing connections, of which one is used at a time, and the line before them.
 pub(super) struct Writer {
     connector: Connector,
-    /// `None` while it has to be opened again. The lock is fair, so that a checkpoint gets its turn.
-    connection: tokio::sync::Mutex<Option<SqliteConnection>>,
+    opener: Opener,
+    /// The lock is fair, so that a checkpoint gets its turn.
+    connections: tokio::sync::Mutex<Connections>,
     line: Mutex<Line>,
+}
+
+/// Each is opened when it is needed, and anew after an error that may have left a transaction open.
+#[derive(Default)]
+struct Connections {
+    driven: Option<SqliteConnection>,
+    direct: Option<rusqlite::Connection>,
 }
 
 #[derive(Default)]
@@ -153,10 +200,11 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(super) fn new(connector: Connector, connection: SqliteConnection) -> Self {
+    pub(super) fn new(connector: Connector, opener: Opener) -> Self {
         Self {
             connector,
-            connection: tokio::sync::Mutex::new(Some(connection)),
+            opener,
+            connections: tokio::sync::Mutex::default(),
             line: Mutex::default(),
         }
     }
@@ -166,48 +214,82 @@ impl Writer {
     }
 
     /// How many stand in the line, those who have left meanwhile included.
+    #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.line().waiting.len()
     }
 
-    /// The next operation of the line.
-    pub(super) fn next(&self) -> Option<Box<dyn Operation>> {
-        let mut line = self.line();
-        while let Some(place) = line.waiting.pop_front() {
-            if let Some(operation) = place.leave() {
-                return Some(operation);
-            }
+    /// The operation that stands first in the line.
+    pub(super) fn next_operation(&self) -> Option<Box<dyn Operation>> {
+        match self.next(|work| matches!(work, Work::Operation(_)))? {
+            Work::Operation(operation) => Some(operation),
+            Work::Update(_) => None,
         }
-        None
     }
 
-    /// The connection for something that is no operation. It is there.
-    pub(super) async fn connected(&self) -> Result<tokio::sync::MutexGuard<'_, Option<SqliteConnection>>, StoreError> {
-        let mut held = self.connection.lock().await;
+    /// The update that stands first in the line.
+    pub(super) fn next_update(&self) -> Option<Box<dyn Update>> {
+        match self.next(|work| matches!(work, Work::Update(_)))? {
+            Work::Update(update) => Some(update),
+            Work::Operation(_) => None,
+        }
+    }
+
+    /// Takes the first in the line, if it is what is wanted.
+    fn next(&self, wanted: impl Fn(&Work) -> bool) -> Option<Work> {
+        let mut line = self.line();
+        line.first(wanted)?;
+        line.waiting.pop_front()?.leave()
+    }
+
+    pub(super) fn has_operation_next(&self) -> bool {
+        self.line().first(|work| matches!(work, Work::Operation(_))).is_some()
+    }
+
+    fn has_update_next(&self) -> bool {
+        self.line().first(|work| matches!(work, Work::Update(_))).is_some()
+    }
+
+    /// Does something that is no operation with the writing connection, outside the line.
+    pub(super) async fn with_direct<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&rusqlite::Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let mut held = self.connections.lock().await;
         if self.is_closed() {
             return Err(StoreError::Closed);
         }
-        if held.is_none() {
-            *held = Some(self.connector.connect().await?);
-        }
-        Ok(held)
+        let connection = match held.direct.take() {
+            Some(connection) => connection,
+            None => self.opener.open()?,
+        };
+        let (connection, answer) = blocking(move || {
+            let answer = work(&connection);
+            Ok((connection, answer))
+        })
+        .await?;
+        held.direct = Some(connection);
+        answer
     }
 
-    /// Lets everything in the line end, then closes the connection.
+    /// Lets everything in the line end, then closes the connections.
     pub(super) async fn close(&self) {
         self.line().closed = true;
         loop {
-            let mut held = self.connection.lock().await;
+            let mut held = self.connections.lock().await;
             if !self.line().waiting.is_empty() {
                 // Whoever serves the line comes next at the lock, which is fair.
                 drop(held);
                 tokio::task::yield_now().await;
                 continue;
             }
-            if let Some(connection) = held.take()
+            if let Some(connection) = held.driven.take()
                 && let Err(error) = connection.close().await
             {
                 tracing::warn!(%error, "the writer did not close well");
+            }
+            if let Some(connection) = held.direct.take() {
+                direct::close(connection, true);
             }
             return;
         }
@@ -230,6 +312,20 @@ impl Writer {
 
     fn line(&self) -> MutexGuard<'_, Line> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    /// Whether the first that has not left is what is wanted. Those before it who have left are out of the line then.
+    fn first(&mut self, wanted: impl Fn(&Work) -> bool) -> Option<()> {
+        loop {
+            let is_wanted = self.waiting.front()?.work().as_ref().map(&wanted);
+            match is_wanted {
+                Some(true) => return Some(()),
+                Some(false) => return None,
+                None => drop(self.waiting.pop_front()),
+            }
+        }
     }
 }
 
@@ -263,26 +359,65 @@ impl Serving {
     /// Runs what shares the next commit.
     async fn serve_once(&self) {
         let writer = &self.inner.writer;
-        let mut held = writer.connection.lock().await;
+        let mut held = writer.connections.lock().await;
+        let after = if writer.has_update_next() {
+            self.update(&mut held.direct).await
+        } else {
+            self.operate(&mut held.driven).await
+        };
+        if after == After::Sound {
+            write_back::committed(&self.inner);
+        }
+    }
+
+    async fn operate(&self, held: &mut Option<SqliteConnection>) -> After {
+        let writer = &self.inner.writer;
         let connected = match held.take() {
             Some(connection) => Ok(connection),
             None => writer.connector.connect().await,
         };
         match connected {
-            Ok(mut connection) => match group::run(&mut connection, writer).await {
-                After::Sound => {
+            Ok(mut connection) => {
+                let after = group::run(&mut connection, writer).await;
+                if after == After::Sound {
                     *held = Some(connection);
-                    write_back::committed(&self.inner);
+                } else {
+                    // Waits until it is closed, since what it may have left open would hold up the next one.
+                    drop(connection.close().await);
                 }
-                // Waits until it is closed, since what it may have left open would hold up the next one.
-                After::Unsure => drop(connection.close().await),
-            },
+                after
+            }
             Err(error) => {
-                if let Some(operation) = writer.next() {
+                if let Some(operation) = writer.next_operation() {
                     operation.refuse(error);
                 }
+                After::Unsure
             }
         }
+    }
+
+    async fn update(&self, held: &mut Option<rusqlite::Connection>) -> After {
+        let inner = Arc::clone(&self.inner);
+        let connection = held.take();
+        let ran = blocking(move || {
+            let writer = &inner.writer;
+            let connection = match connection.map_or_else(|| writer.opener.open(), Ok) {
+                Ok(connection) => connection,
+                Err(error) => {
+                    if let Some(update) = writer.next_update() {
+                        update.refuse(error);
+                    }
+                    return Ok(None);
+                }
+            };
+            let after = direct::run_group(&connection, writer);
+            Ok((after == After::Sound).then_some(connection))
+        });
+        *held = ran.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a group of writes was dropped");
+            None
+        });
+        if held.is_some() { After::Sound } else { After::Unsure }
     }
 }
 

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sqlx::Connection;
 use tokio::sync::Mutex;
 
 use super::Inner;
-use super::connector::Connector;
+use super::direct::Opener;
+use super::maintain::blocking;
 use crate::StoreError;
 
 /// Pages in the log at which it is written back.
@@ -25,7 +25,7 @@ const PASSES: u32 = 3;
 /// When it is due, and whether it runs.
 #[derive(Debug)]
 pub(super) struct WriteBack {
-    connector: Connector,
+    opener: Opener,
     commits: AtomicU32,
     /// Commits until it is due: as many as have filled the log before.
     due: AtomicU32,
@@ -34,9 +34,9 @@ pub(super) struct WriteBack {
 }
 
 impl WriteBack {
-    pub(super) fn new(connector: Connector) -> Self {
+    pub(super) fn new(opener: Opener) -> Self {
         Self {
-            connector,
+            opener,
             commits: AtomicU32::new(0),
             due: AtomicU32::new(FIRST),
             running: Mutex::new(()),
@@ -49,20 +49,19 @@ impl WriteBack {
     }
 
     /// Writes it back, and counts how many commits fill it.
-    async fn run(&self) -> Result<(), StoreError> {
+    fn run(&self) -> Result<(), StoreError> {
         let commits = self.commits.swap(0, Ordering::Relaxed);
-        let mut connection = self.connector.connect().await?;
+        let connection = self.opener.open()?;
         let mut filled = 0;
         for _ in 0..PASSES {
-            let (_, pages, moved): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
-                .fetch_one(&mut connection)
-                .await?;
+            let (pages, moved): (i64, i64) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |row| {
+                Ok((row.get(1)?, row.get(2)?))
+            })?;
             filled = filled.max(pages);
             if moved >= pages {
                 break;
             }
         }
-        connection.close().await?;
         let due = i64::from(commits) * PAGES / filled.max(1);
         let due = u32::try_from(due).unwrap_or(MOST).clamp(1, MOST);
         self.due.store(due, Ordering::Relaxed);
@@ -83,8 +82,9 @@ pub(super) fn committed(inner: &Arc<Inner>) {
         if inner.writer.is_closed() {
             return;
         }
-        if let Err(error) = inner.write_back.run().await {
-            tracing::warn!(path = %inner.path.display(), %error, "the log could not be written back");
+        let (writing, path) = (Arc::clone(&inner), inner.path.clone());
+        if let Err(error) = blocking(move || writing.write_back.run()).await {
+            tracing::warn!(path = %path.display(), %error, "the log could not be written back");
         }
     };
     #[expect(clippy::disallowed_methods, reason = "ends by itself; close() waits for it")]

@@ -87,6 +87,7 @@ pub(super) fn options() -> SqliteOptions {
         migrator: &MIGRATIONS,
         readers: READERS,
         on_connect: Some(fts::register),
+        on_open: Some(fts::register_directly),
     }
 }
 
