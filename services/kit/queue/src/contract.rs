@@ -66,6 +66,7 @@ pub(crate) async fn open_with(folder: &TempDir, schemas: &[&str]) -> Sqlite {
         migrator,
         readers: 2,
         on_connect: None,
+        on_open: None,
     };
     Sqlite::open(folder.path().join("queue.db"), options)
         .await

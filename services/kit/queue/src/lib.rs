@@ -7,7 +7,7 @@
 //! * Time is the store's: leases, delays and retries go by the clock that the queue was made with, never by the caller's.
 //!   It never goes back: where the machine's clock is set back, the queue's goes on from where it was, across restarts too.
 //! * What happens to a job is decided in one place, [`Job`]'s transitions; the engines only find and keep jobs.
-//! * [`SqliteQueue`] keeps its tables in the database of its owner ([`SQLITE_SCHEMA`], [`SQLITE_SCHEMA_2`]), and [`SqliteJobs`] offers every
+//! * [`SqliteQueue`] keeps its tables in the database of its owner ([`SQLITE_SCHEMA`], [`SQLITE_SCHEMA_2`]), and [`JobSteps`] offers every
 //!   step as a function inside the owner's transaction, so that a job's end and its ledger row commit together.
 //!
 //! Not here: what jobs mean, who may see them, and the worker's loop.
@@ -33,4 +33,4 @@ pub use job::{
 pub use memory::InMemoryQueue;
 pub use options::QueueOptions;
 pub use port::{ListJobs, Queue, QueueStats, Sweep};
-pub use sqlite::{SQLITE_SCHEMA, SQLITE_SCHEMA_2, SqliteJobs, SqliteQueue};
+pub use sqlite::{JobSteps, SQLITE_SCHEMA, SQLITE_SCHEMA_2, SqliteJobs, SqliteQueue};

@@ -1,4 +1,4 @@
-//! Every step of the queue as a function on a connection, for use inside a transaction of the caller.
+//! The steps of the queue on sqlx's connections, for an owner whose store has not moved to [`JobSteps`](super::JobSteps) yet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,11 +88,6 @@ impl SqliteJobs {
         let (claimed, kept) = self.claimed(connection, None, request).await?;
         kept.run(connection).await?;
         Ok(claimed)
-    }
-
-    /// What [`SqliteJobs::claimed`] has to know, unless that depends on what the store holds.
-    pub(super) fn ask_for_next(&self, request: &ClaimRequest) -> Option<Batch> {
-        self.clock.has_begun().then(|| self.next_at(request, self.clock.read()))
     }
 
     fn next_at(&self, request: &ClaimRequest, moment: Moment) -> Batch {
@@ -286,32 +281,5 @@ impl SqliteJobs {
         let mut kept = Batch::default();
         rows::change(&mut kept, &job, moment.now);
         Ok((outcome, kept))
-    }
-
-    /// [`SqliteJobs::complete`] with what was found.
-    pub(super) async fn completed(
-        &self,
-        connection: &mut SqliteConnection,
-        found: &[SqliteRow],
-        claim: &Claim,
-    ) -> Result<((), Batch), QueueError> {
-        self.stepped(connection, found, &claim.job, |job, moment| {
-            job.complete(claim, moment.now)
-        })
-        .await
-    }
-
-    /// [`SqliteJobs::heartbeat`] with what was found.
-    pub(super) async fn beaten(
-        &self,
-        connection: &mut SqliteConnection,
-        found: &[SqliteRow],
-        claim: &Claim,
-        lease: Duration,
-    ) -> Result<(Heartbeat, Batch), QueueError> {
-        self.stepped(connection, found, &claim.job, |job, moment| {
-            job.beat(claim, lease, moment.now)
-        })
-        .await
     }
 }

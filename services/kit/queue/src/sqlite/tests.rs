@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use steward_store::{Sql, StoreError};
 use steward_testkit::MockClock;
 
 use super::*;
@@ -16,46 +17,26 @@ async fn a_job_and_its_owners_row_end_together_or_not_at_all() {
     let claim = queue.claim(anyone()).await.expect("a claim").expect("a job").claim;
 
     let end = |claim: Claim| {
-        let (jobs, sqlite) = (queue.jobs(), sqlite.clone());
+        let (steps, sqlite) = (queue.steps(), sqlite.clone());
         async move {
             sqlite
-                .write(move |connection| {
-                    async move {
-                        jobs.complete(connection, &claim).await?;
-                        sqlx::query("INSERT INTO ledger (job) VALUES (?)")
-                            .bind(&claim.job)
-                            .execute(connection)
-                            .await?;
-                        Ok::<_, QueueError>(())
-                    }
-                    .boxed()
+                .update(move |db| {
+                    steps.complete(db, &claim)?;
+                    db.execute("INSERT INTO ledger (job) VALUES (?)", [&claim.job])?;
+                    Ok::<_, QueueError>(())
                 })
                 .await
         }
     };
     sqlite
-        .write(|connection| {
-            async move {
-                sqlx::query("INSERT INTO ledger (job) VALUES ('a')")
-                    .execute(connection)
-                    .await?;
-                Ok::<_, QueueError>(())
-            }
-            .boxed()
-        })
+        .update(|db| db.execute("INSERT INTO ledger (job) VALUES ('a')", ()))
         .await
         .expect("something in the way");
     end(claim.clone()).await.expect_err("the ledger has it already");
     queue.check(&claim).await.expect("so the job still runs");
 
     sqlite
-        .write(|connection| {
-            async move {
-                sqlx::query("DELETE FROM ledger").execute(connection).await?;
-                Ok::<_, QueueError>(())
-            }
-            .boxed()
-        })
+        .update(|db| db.execute("DELETE FROM ledger", ()))
         .await
         .expect("the way is free");
     end(claim).await.expect("both");
@@ -100,20 +81,17 @@ async fn a_flood_of_one_team_holds_up_nobody_else() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let sqlite = open(&folder).await;
     let queue = SqliteQueue::new(sqlite.clone(), Arc::new(MockClock::default()), options());
-    let jobs = queue.jobs();
+    let steps = queue.steps();
     sqlite
-        .write(move |connection| {
-            async move {
-                for number in 0..FLOOD {
-                    jobs.enqueue(connection, job("flood", &number.to_string())).await?;
-                }
-                for name in ["a", "b", "c"] {
-                    jobs.enqueue(connection, job(name, "1")).await?;
-                    jobs.enqueue(connection, job(name, "2")).await?;
-                }
-                Ok::<_, QueueError>(())
+        .update(move |db| {
+            for number in 0..FLOOD {
+                steps.enqueue(db, &job("flood", &number.to_string()))?;
             }
-            .boxed()
+            for name in ["a", "b", "c"] {
+                steps.enqueue(db, &job(name, "1"))?;
+                steps.enqueue(db, &job(name, "2"))?;
+            }
+            Ok::<_, QueueError>(())
         })
         .await
         .expect("put in");
@@ -165,23 +143,35 @@ async fn cancelling_while_completing_and_putting_in_while_claiming_leave_one_tru
     }
 }
 
+/// The steps in which SQLite would run a statement. Which values it is given does not matter to them.
+async fn plan(sqlite: &Sqlite, sql: &str) -> Vec<String> {
+    let explain = Sql::built(format!("EXPLAIN QUERY PLAN {sql}"));
+    let planned = sqlite.view(|db| {
+        let mut statement = db.prepare(explain)?;
+        let mut rows = statement.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next()? {
+            steps.push(row.get("detail")?);
+        }
+        Ok::<_, StoreError>(steps)
+    });
+    planned.await.expect("a plan")
+}
+
 /// Ended jobs are kept for ever; the planner once read all of them for each claim and each sweep.
 #[tokio::test]
 async fn a_claim_a_sweep_and_a_look_read_what_waits_and_runs_and_not_what_has_ended() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let sqlite = open(&folder).await;
-    let mut reader = sqlite.read().await.expect("a reader");
     for sql in [
-        rows::NEXT,
-        rows::EXPIRED,
-        rows::STANDING,
-        rows::WAITING,
-        rows::LAST_CHANGE,
+        table::NEXT,
+        table::EXPIRED,
+        table::STANDING,
+        table::WAITING,
+        table::LAST_CHANGE,
     ] {
-        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
-        let steps: Vec<(i64, i64, i64, String)> =
-            sqlx::query_as(explain).fetch_all(&mut *reader).await.expect("a plan");
-        for (.., step) in &steps {
+        let steps = plan(&sqlite, sql).await;
+        for step in &steps {
             let of_the_open = step.contains("queue_job_running") || step.contains("queue_job_waiting");
             let of_lanes = step == "SCAN lane" || step.contains("json_each");
             let of_counts = step.contains("queue_ended") || step.contains("subquery");
@@ -227,15 +217,7 @@ async fn ended_jobs_are_counted_without_being_read() {
     ];
     assert_eq!(counted(&queue).await, expected.into());
     sqlite
-        .write(|connection| {
-            async move {
-                sqlx::query("DELETE FROM queue_job WHERE id = 'dead'")
-                    .execute(connection)
-                    .await?;
-                Ok::<_, QueueError>(())
-            }
-            .boxed()
-        })
+        .update(|db| db.execute("DELETE FROM queue_job WHERE id = 'dead'", ()))
         .await
         .expect("a purge");
     assert_eq!(counted(&queue).await.get(&JobState::Dead), None);
@@ -246,25 +228,14 @@ async fn a_database_of_the_first_schema_is_counted_when_it_is_opened() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let first = open_with(&folder, &[SQLITE_SCHEMA]).await;
     first
-        .write(|connection| {
-            async move {
-                for (id, state) in [("a", "done"), ("b", "done"), ("c", "absorbed"), ("d", "waiting")] {
-                    sqlx::query(
-                        "INSERT INTO queue_job (team, id, seq, kind, payload, state, fence, attempts, releases,
-                             created_at, run_at, cancel_requested, yield_requested)
-                         VALUES ('t', ?1, unicode(?1), 'review', '', ?2, 1, 1, 0, 5, 5, 0, 0)",
-                    )
-                    .bind(id)
-                    .bind(state)
-                    .execute(&mut *connection)
-                    .await?;
-                }
-                sqlx::query("INSERT INTO queue_lane (team, served) VALUES ('t', 3)")
-                    .execute(connection)
-                    .await?;
-                Ok::<_, QueueError>(())
+        .update(|db| {
+            for (id, state) in [("a", "done"), ("b", "done"), ("c", "absorbed"), ("d", "waiting")] {
+                let sql = "INSERT INTO queue_job (team, id, seq, kind, payload, state, fence, attempts, releases,
+                         created_at, run_at, cancel_requested, yield_requested)
+                     VALUES ('t', ?1, unicode(?1), 'review', '', ?2, 1, 1, 0, 5, 5, 0, 0)";
+                db.execute(sql, (id, state))?;
             }
-            .boxed()
+            db.execute("INSERT INTO queue_lane (team, served) VALUES ('t', 3)", ())
         })
         .await
         .expect("as the first version left it");
