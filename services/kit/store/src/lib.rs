@@ -26,5 +26,5 @@ mod sqlite;
 pub use batch::Batch;
 pub use error::StoreError;
 pub use futures::future::BoxFuture;
-pub use rusqlite::{Row, ToSql, params};
+pub use rusqlite::{Error as SqlError, Row, ToSql, params};
 pub use sqlite::{Checkpoint, Db, OnConnect, OnOpen, Reader, Sql, Sqlite, SqliteOptions};

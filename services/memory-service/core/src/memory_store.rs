@@ -70,7 +70,7 @@ impl Tables {
                 .proposal
                 .clone()
                 .and_then(|id| self.proposals.get(&(team.clone(), id)).cloned()),
-            pending: of_team().filter(waits).count(),
+            pending: fingerprint.map_or(0, |_| of_team().filter(waits).count()),
             rejected: fingerprint.and_then(|print| self.rejections.get(&(frame.store.clone(), print.clone())).cloned()),
             same: of_team()
                 .filter(waits)

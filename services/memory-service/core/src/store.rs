@@ -59,7 +59,7 @@ pub struct Loaded {
     pub history: Vec<Revision>,
     /// The frame's proposal.
     pub proposal: Option<Proposal>,
-    /// Proposals for the store's owner that wait for a decision.
+    /// Proposals for the store's owner that wait for a decision; 0 where the frame has no fingerprint.
     pub pending: usize,
     /// The last rejection of the frame's fingerprint in this store.
     pub rejected: Option<Rejection>,

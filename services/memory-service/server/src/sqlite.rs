@@ -14,14 +14,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sqlx::Connection as _;
 use steward_base::Timestamp;
 use steward_base::names::{EntryId, TeamId, UserId};
 use steward_memory_core::{
     Book, Decide, Error, Frame, Held, Holding, Listed, MemoryStore, Proposal, ProposalId, ProposalQuery, Receipt,
     Revision, StoreName, Visible,
 };
-use steward_store::{Sqlite, SqliteOptions, StoreError};
+use steward_store::{SqlError, Sqlite, SqliteOptions, StoreError};
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
@@ -38,6 +37,7 @@ impl SqliteMemoryStore {
             migrator: &MIGRATIONS,
             readers,
             on_connect: None,
+            on_open: None,
         };
         Ok(Self {
             sqlite: Sqlite::open(path, options).await?,
@@ -64,8 +64,8 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
         Self::Store(error.into())
     }
 }
@@ -114,55 +114,37 @@ fn damaged(what: &str, value: &str) -> Failure {
 impl MemoryStore for SqliteMemoryStore {
     async fn write(&self, frame: Frame, decide: Decide) -> Result<String, Error> {
         let shared = Arc::clone(&self.shared);
-        let ask = write::ask(&frame);
-        let answer = self.sqlite.write_in_two(ask, move |connection, rows| {
-            Box::pin(async move { write::transact(connection, rows, &shared, frame, decide).await })
-        });
-        Ok(answer.await?)
+        let written = self
+            .sqlite
+            .update(move |db| write::transact(db, &shared, &frame, decide));
+        Ok(written.await?)
     }
 
     async fn book(&self, store: &StoreName) -> Result<Book, Error> {
-        let books = self.books(std::slice::from_ref(store)).await?;
-        Ok(books.into_iter().next().unwrap_or_default())
+        Ok(self.sqlite.view(|db| read::book(db, store)).await?)
     }
 
     async fn books(&self, stores: &[StoreName]) -> Result<Vec<Book>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            // One view for all: a write between two statements must not show.
-            let mut view = connection.begin().await?;
-            let mut books = Vec::with_capacity(stores.len());
-            for store in stores {
-                books.push(read::book(&mut view, store).await?);
-            }
-            view.commit().await?;
-            Ok::<_, Failure>(books)
-        };
-        Ok(read.await?)
+        let books = self.sqlite.view(|db| {
+            stores
+                .iter()
+                .map(|store| read::book(db, store))
+                .collect::<Result<_, _>>()
+        });
+        Ok(books.await?)
     }
 
     async fn history(&self, store: &StoreName, entry: &EntryId) -> Result<Vec<Revision>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            read::history(&mut connection, store, entry).await
-        };
-        Ok(read.await?)
+        Ok(self.sqlite.view(|db| read::history(db, store, entry)).await?)
     }
 
     async fn proposal(&self, team: &TeamId, proposal: &ProposalId) -> Result<Option<Proposal>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            proposals::get(&mut connection, team, proposal).await
-        };
-        Ok(read.await?)
+        Ok(self.sqlite.view(|db| proposals::get(db, team, proposal)).await?)
     }
 
     async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Listed>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            proposals::page(&mut connection, query).await
-        };
-        Ok(read.await?)
+        let query = query.clone();
+        Ok(self.sqlite.view_beside(move |db| proposals::page(db, &query)).await?)
     }
 
     async fn waiting(
@@ -171,49 +153,39 @@ impl MemoryStore for SqliteMemoryStore {
         visible: &Visible,
         at: Timestamp,
     ) -> Result<(usize, Option<Timestamp>), Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            proposals::waiting(&mut connection, team, visible, at).await
-        };
-        Ok(read.await?)
+        let (team, visible) = (team.clone(), visible.clone());
+        let waiting = self
+            .sqlite
+            .view_beside(move |db| proposals::waiting(db, &team, &visible, at));
+        Ok(waiting.await?)
     }
 
     async fn stale(&self, team: &TeamId, user: Option<&UserId>, at: Timestamp) -> Result<usize, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            read::stale(&mut connection, team, user, at).await
-        };
-        Ok(read.await?)
+        let (team, user) = (team.clone(), user.cloned());
+        let stale = self
+            .sqlite
+            .view_beside(move |db| read::stale(db, &team, user.as_ref(), at));
+        Ok(stale.await?)
     }
 
     async fn held(&self, store: &StoreName) -> Result<Vec<Held>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            personal::held(&mut connection, store).await
-        };
-        Ok(read.await?)
+        let store = store.clone();
+        Ok(self.sqlite.view_beside(move |db| personal::held(db, &store)).await?)
     }
 
     async fn personal(&self, team: &TeamId, user: &UserId) -> Result<Vec<Holding>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            let mut view = connection.begin().await?;
-            let holdings = personal::holdings(&mut view, team, user).await?;
-            view.commit().await?;
-            Ok::<_, Failure>(holdings)
-        };
-        Ok(read.await?)
+        let (team, user) = (team.clone(), user.clone());
+        let holdings = self.sqlite.view_beside(move |db| personal::holdings(db, &team, &user));
+        Ok(holdings.await?)
     }
 
     async fn erase(&self, team: &TeamId, user: &UserId, shared: bool, at: Timestamp) -> Result<Receipt, Error> {
         let (team, user) = (team.clone(), user.clone());
         let known = self.shared.known.clone();
-        let erased = self.sqlite.write(move |connection| {
-            Box::pin(async move {
-                let receipt = personal::erase(connection, &team, &user, shared, at).await?;
-                known.forget_all();
-                Ok::<_, Failure>(receipt)
-            })
+        let erased = self.sqlite.update(move |db| {
+            let receipt = personal::erase(db, &team, &user, shared, at)?;
+            known.forget_all();
+            Ok::<_, Failure>(receipt)
         });
         let receipt = erased.await?;
         // What was removed still stands in the log until that is written back.

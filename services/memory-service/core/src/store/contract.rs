@@ -398,6 +398,7 @@ pub fn proposal(id: &str, owner: Owner, author: &str) -> Proposal {
 pub async fn keep(memory: &dyn MemoryStore, team: &str, proposal: Proposal) -> usize {
     let mut framed = frame(&store(team, proposal.owner.clone(), Target::Notes));
     framed.proposal = Some(proposal.id.clone());
+    framed.fingerprint = Some(proposal.fingerprint.clone());
     let (seen, counted) = std::sync::mpsc::channel();
     memory
         .write(

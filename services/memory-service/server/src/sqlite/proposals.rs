@@ -1,29 +1,38 @@
 //! Proposals: kept whole, read by who may see them.
 
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{FromRow, Row as _};
 use steward_base::Timestamp;
 use steward_base::names::{TeamId, UserId};
 use steward_memory_core::proposal::Decided;
 use steward_memory_core::{
     Listed, Owner, Proposal, ProposalId, ProposalQuery, State, StoreName, Target, Visible, Waiting,
 };
+use steward_store::{Db, Row, StoreError, params};
 
 use super::rows::user;
+use super::write::json;
 use super::{Failure, damaged};
-use steward_store::Batch;
 
-const PAGE: &str = "\
-SELECT proposal, owner, target, operations, waiting, provenance, created_at, state, decided_by, decided_at, decision_reason,
-       expires_at, fingerprint, shown, edited
-FROM proposals
-WHERE team = ?1 AND proposal > ?3
-  AND CASE WHEN ?2 = 'expired' THEN state = 'pending' AND expires_at <= ?8
-           WHEN ?2 = 'pending' THEN state = 'pending' AND expires_at > ?8
-           ELSE state = ?2 END
-  AND (owner = ?4 OR (owner NOT LIKE 'users/%' AND ((?5 AND shown) OR author = ?6)))
-ORDER BY proposal
-LIMIT ?7";
+/// A selection of what [`ProposalRow::read`] reads, in its order.
+macro_rules! select_proposals {
+    ($which:literal) => {
+        concat!(
+            "SELECT proposal, owner, target, operations, waiting, provenance, created_at, state, decided_by, decided_at, \
+             decision_reason, expires_at, fingerprint, shown, edited FROM proposals ",
+            $which
+        )
+    };
+}
+pub(super) use select_proposals;
+
+const PAGE: &str = select_proposals!(
+    "WHERE team = ?1 AND proposal > ?3 \
+       AND CASE WHEN ?2 = 'expired' THEN state = 'pending' AND expires_at <= ?8 \
+                WHEN ?2 = 'pending' THEN state = 'pending' AND expires_at > ?8 \
+                ELSE state = ?2 END \
+       AND (owner = ?4 OR (owner NOT LIKE 'users/%' AND ((?5 AND shown) OR author = ?6))) \
+     ORDER BY proposal \
+     LIMIT ?7"
+);
 
 const WAITING: &str = "\
 SELECT count(*), min(created_at)
@@ -31,21 +40,26 @@ FROM proposals
 WHERE team = ?1 AND state = 'pending' AND expires_at > ?2
   AND (owner = ?3 OR (owner NOT LIKE 'users/%' AND ((?4 AND shown) OR author = ?5)))";
 
-const SAME: &str = "\
-SELECT proposal, owner, target, operations, waiting, provenance, created_at, state, decided_by, decided_at, decision_reason,
-       expires_at, fingerprint, shown, edited
-FROM proposals
-WHERE team = ? AND state = 'pending' AND owner = ? AND target = ? AND fingerprint = ? AND expires_at > ?
-ORDER BY proposal
-LIMIT 1";
+const SAME: &str = select_proposals!(
+    "WHERE team = ? AND state = 'pending' AND owner = ? AND target = ? AND fingerprint = ? AND expires_at > ? \
+     ORDER BY proposal \
+     LIMIT 1"
+);
 
-const GET: &str = "\
-SELECT proposal, owner, target, operations, waiting, provenance, created_at, state, decided_by, decided_at, decision_reason,
-       expires_at, fingerprint, shown, edited
-FROM proposals
-WHERE team = ? AND proposal = ?";
+const PENDING: &str = "\
+SELECT count(*) FROM proposals WHERE team = ? AND state = 'pending' AND owner = ? AND expires_at > ?";
 
-#[derive(Debug, FromRow)]
+const GET: &str = select_proposals!("WHERE team = ? AND proposal = ?");
+
+const PUT: &str = "\
+INSERT INTO proposals (team, proposal, owner, target, operations, waiting, author, provenance, created_at, state,
+                       decided_by, decided_at, decision_reason, expires_at, fingerprint, shown, edited)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (team, proposal) DO UPDATE
+SET state = excluded.state, decided_by = excluded.decided_by, decided_at = excluded.decided_at,
+    decision_reason = excluded.decision_reason, shown = excluded.shown, edited = excluded.edited";
+
+#[derive(Debug)]
 pub(super) struct ProposalRow {
     proposal: String,
     owner: String,
@@ -65,6 +79,29 @@ pub(super) struct ProposalRow {
 }
 
 impl ProposalRow {
+    /// Reads what [`select_proposals`] selects.
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let mut columns = 0..;
+        let mut column = || columns.next().unwrap_or_default();
+        Ok(Self {
+            proposal: row.get(column())?,
+            owner: row.get(column())?,
+            target: row.get(column())?,
+            operations: row.get(column())?,
+            waiting: row.get(column())?,
+            provenance: row.get(column())?,
+            created_at: row.get(column())?,
+            state: row.get(column())?,
+            decided_by: row.get(column())?,
+            decided_at: row.get(column())?,
+            decision_reason: row.get(column())?,
+            expires_at: row.get(column())?,
+            fingerprint: row.get(column())?,
+            shown: row.get(column())?,
+            edited: row.get(column())?,
+        })
+    }
+
     pub(super) fn into_proposal(self) -> Result<Proposal, Failure> {
         let decided = match self.decided_at {
             None => None,
@@ -98,114 +135,103 @@ impl ProposalRow {
     }
 }
 
-pub(super) async fn get(
-    connection: &mut SqliteConnection,
-    team: &TeamId,
-    proposal: &ProposalId,
-) -> Result<Option<Proposal>, Failure> {
-    let row: Option<ProposalRow> = sqlx::query_as(GET)
-        .bind(team.as_str())
-        .bind(proposal.as_str())
-        .fetch_optional(connection)
-        .await?;
-    row.map(ProposalRow::into_proposal).transpose()
+pub(super) fn get(db: Db<'_>, team: &TeamId, proposal: &ProposalId) -> Result<Option<Proposal>, Failure> {
+    db.first(GET, (team.as_str(), proposal.as_str()), |row| {
+        ProposalRow::read(row)?.into_proposal()
+    })
 }
 
-pub(super) async fn page(connection: &mut SqliteConnection, query: &ProposalQuery) -> Result<Vec<Listed>, Failure> {
+pub(super) fn page(db: Db<'_>, query: &ProposalQuery) -> Result<Vec<Listed>, Failure> {
     let user = query.visible.user.as_ref();
-    let rows: Vec<SqliteRow> = sqlx::query(PAGE)
-        .bind(query.team.as_str())
-        .bind(query.state.as_str())
-        .bind(query.after.as_deref().unwrap_or(""))
-        .bind(user.map(|user| Owner::Person(user.clone()).key()))
-        .bind(query.visible.shared)
-        .bind(user.map(|user| user.as_str().to_owned()))
-        .bind(query.limit)
-        .bind(query.at.as_micros())
-        .fetch_all(connection)
-        .await?;
-    let read = |row: &SqliteRow| {
-        let proposal = ProposalRow::from_row(row).map_err(Failure::from);
-        proposal
-            .and_then(ProposalRow::into_proposal)
-            .map_err(|_| row.try_get("proposal").unwrap_or_default())
-    };
-    Ok(rows.iter().map(read).collect())
+    let values = params![
+        query.team.as_str(),
+        query.state.as_str(),
+        query.after.as_deref().unwrap_or(""),
+        user.map(|user| Owner::Person(user.clone()).key()),
+        query.visible.shared,
+        user.map(UserId::as_str),
+        query.limit,
+        query.at.as_micros(),
+    ];
+    db.all(PAGE, values, |row| {
+        let proposal = ProposalRow::read(row).map_err(Failure::from);
+        let proposal = proposal.and_then(ProposalRow::into_proposal);
+        Ok(proposal.map_err(|_| row.get(0).unwrap_or_default()))
+    })
 }
 
 /// How many wait that `visible` includes, and since when the oldest does.
-pub(super) async fn waiting(
-    connection: &mut SqliteConnection,
+pub(super) fn waiting(
+    db: Db<'_>,
     team: &TeamId,
     visible: &Visible,
     at: Timestamp,
 ) -> Result<(usize, Option<Timestamp>), Failure> {
     let user = visible.user.as_ref();
-    let (count, oldest): (i64, Option<i64>) = sqlx::query_as(WAITING)
-        .bind(team.as_str())
-        .bind(at.as_micros())
-        .bind(user.map(|user| Owner::Person(user.clone()).key()))
-        .bind(visible.shared)
-        .bind(user.map(|user| user.as_str().to_owned()))
-        .fetch_one(connection)
-        .await?;
-    Ok((
-        usize::try_from(count).unwrap_or(usize::MAX),
-        oldest.map(Timestamp::from_micros),
-    ))
+    let values = params![
+        team.as_str(),
+        at.as_micros(),
+        user.map(|user| Owner::Person(user.clone()).key()),
+        visible.shared,
+        user.map(UserId::as_str),
+    ];
+    let counted = db.first(WAITING, values, |row| {
+        let (count, oldest): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        Ok::<_, Failure>((count, oldest.map(Timestamp::from_micros)))
+    });
+    Ok(counted?.unwrap_or_default())
+}
+
+/// How many wait for the owner of `store`.
+pub(super) fn pending(db: Db<'_>, store: &StoreName, at: Timestamp) -> Result<usize, Failure> {
+    let values = (store.team.as_str(), store.owner.key(), at.as_micros());
+    let count: i64 = db.value(PENDING, values)?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// A proposal for `store` with this fingerprint that waits.
-pub(super) async fn same(
-    connection: &mut SqliteConnection,
+pub(super) fn same(
+    db: Db<'_>,
     store: &StoreName,
     fingerprint: &str,
     at: Timestamp,
 ) -> Result<Option<Proposal>, Failure> {
-    let row: Option<ProposalRow> = sqlx::query_as(SAME)
-        .bind(store.team.as_str())
-        .bind(store.owner.key())
-        .bind(store.target.as_str())
-        .bind(fingerprint)
-        .bind(at.as_micros())
-        .fetch_optional(connection)
-        .await?;
+    let values = (
+        store.team.as_str(),
+        store.owner.key(),
+        store.target.as_str(),
+        fingerprint,
+        at.as_micros(),
+    );
     // One that cannot be read is no reason not to make another.
-    Ok(row.and_then(|row| row.into_proposal().ok()))
+    let same = db.first(SAME, values, |row| {
+        Ok::<_, Failure>(ProposalRow::read(row)?.into_proposal().ok())
+    });
+    Ok(same?.flatten())
 }
 
-pub(super) fn put(batch: &mut Batch, team: &TeamId, proposal: &Proposal) -> Result<(), Failure> {
+pub(super) fn put(db: Db<'_>, team: &TeamId, proposal: &Proposal) -> Result<(), Failure> {
     let decided = proposal.decided.as_ref();
-    let edited = proposal.edited.as_ref().map(super::write::json).transpose()?;
-    let (operations, provenance) = (
-        super::write::json(&proposal.operations)?,
-        super::write::json(&proposal.provenance)?,
-    );
-    batch
-        .statement(
-            "INSERT INTO proposals (team, proposal, owner, target, operations, waiting, author, provenance, created_at, state, \
-             decided_by, decided_at, decision_reason, expires_at, fingerprint, shown, edited) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-             ON CONFLICT (team, proposal) DO UPDATE SET state = excluded.state, decided_by = excluded.decided_by, \
-             decided_at = excluded.decided_at, decision_reason = excluded.decision_reason, shown = excluded.shown, \
-             edited = excluded.edited",
-        )
-        .with(team.as_str())
-        .with(proposal.id.as_str())
-        .with(proposal.owner.key())
-        .with(proposal.target.as_str())
-        .with(operations)
-        .with(proposal.waiting.as_str())
-        .with(proposal.provenance.author.as_ref().map(UserId::as_str))
-        .with(provenance)
-        .with(proposal.created.as_micros())
-        .with(proposal.state.as_str())
-        .with(decided.and_then(|decided| decided.by.as_ref()).map(UserId::as_str))
-        .with(decided.map(|decided| decided.at.as_micros()))
-        .with(decided.map(|decided| decided.reason.as_str()))
-        .with(proposal.expires.as_micros())
-        .with(proposal.fingerprint.as_str())
-        .with(proposal.shown)
-        .with(edited);
+    let values = params![
+        team.as_str(),
+        proposal.id.as_str(),
+        proposal.owner.key(),
+        proposal.target.as_str(),
+        json(&proposal.operations)?,
+        proposal.waiting.as_str(),
+        proposal.provenance.author.as_ref().map(UserId::as_str),
+        json(&proposal.provenance)?,
+        proposal.created.as_micros(),
+        proposal.state.as_str(),
+        decided.and_then(|decided| decided.by.as_ref()).map(UserId::as_str),
+        decided.map(|decided| decided.at.as_micros()),
+        decided.map(|decided| decided.reason.as_str()),
+        proposal.expires.as_micros(),
+        proposal.fingerprint.as_str(),
+        proposal.shown,
+        proposal.edited.as_ref().map(json).transpose()?,
+    ];
+    db.execute(PUT, values)?;
     Ok(())
 }

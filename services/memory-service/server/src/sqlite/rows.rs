@@ -1,15 +1,25 @@
 //! Rows as the tables hold them, and the domain values that they stand for. A value that nothing ever wrote is damage and
-//! is reported as such, never guessed at.
+//! is reported as such, never guessed at. Columns are read by their place, since looking for a name takes longer than what
+//! it finds.
 
-use sqlx::FromRow;
 use steward_base::names::{EntryId, SessionId, UserId};
 use steward_base::{Integrity, Origin, Timestamp};
 use steward_memory_core::{Action, Basis, Entry, Evidence, Holds, Provenance, Revision};
+use steward_store::{Row, StoreError};
 
 use super::{Failure, damaged};
 
+/// The columns of `revisions AS r` that [`RevisionRow::read`] reads, in its order.
+macro_rules! revision_columns {
+    () => {
+        "r.entry, r.revision, r.action, r.content, r.written_at, r.author, r.origin, r.session, r.turn, r.job, \
+         r.evidence_session, r.evidence_spans, r.basis, r.integrity, r.reason, r.approved_by, r.holds_until, r.checks"
+    };
+}
+pub(super) use revision_columns;
+
 /// A row of `revisions`, without its store.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(super) struct RevisionRow {
     pub(super) entry: String,
     pub(super) revision: i64,
@@ -32,15 +42,40 @@ pub(super) struct RevisionRow {
 }
 
 /// A present entry: its latest revision and when the first one was written.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(super) struct EntryRow {
     pub(super) created_at: i64,
     pub(super) failed_check: Option<String>,
-    #[sqlx(flatten)]
     pub(super) latest: RevisionRow,
 }
 
 impl RevisionRow {
+    /// Reads [`revision_columns`], the first of which stands at `from`.
+    pub(super) fn read(row: &Row<'_>, from: usize) -> Result<Self, StoreError> {
+        let mut columns = from..;
+        let mut column = || columns.next().unwrap_or_default();
+        Ok(Self {
+            entry: row.get(column())?,
+            revision: row.get(column())?,
+            action: row.get(column())?,
+            content: row.get(column())?,
+            written_at: row.get(column())?,
+            author: row.get(column())?,
+            origin: row.get(column())?,
+            session: row.get(column())?,
+            turn: row.get(column())?,
+            job: row.get(column())?,
+            evidence_session: row.get(column())?,
+            evidence_spans: row.get(column())?,
+            basis: row.get(column())?,
+            integrity: row.get(column())?,
+            reason: row.get(column())?,
+            approved_by: row.get(column())?,
+            holds_until: row.get(column())?,
+            checks: row.get(column())?,
+        })
+    }
+
     fn provenance(&self) -> Result<Provenance, Failure> {
         Ok(Provenance {
             author: user(self.author.as_deref())?,
@@ -104,6 +139,15 @@ impl RevisionRow {
 }
 
 impl EntryRow {
+    /// Reads when the entry was made, the check that was reported to fail, and [`revision_columns`], from `from` on.
+    pub(super) fn read(row: &Row<'_>, from: usize) -> Result<Self, StoreError> {
+        Ok(Self {
+            created_at: row.get(from)?,
+            failed_check: row.get(from + 1)?,
+            latest: RevisionRow::read(row, from + 2)?,
+        })
+    }
+
     pub(super) fn into_entry(self) -> Result<Entry, Failure> {
         let latest = self.latest;
         Ok(Entry {

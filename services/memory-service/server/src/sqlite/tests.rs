@@ -2,8 +2,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use sqlx::Connection as _;
 use steward_memory_core::store::contract::{self, adding, frame, person, store};
 use steward_memory_core::{Loaded, Target};
+use steward_store::Sql;
 use steward_testkit::TempDir;
 
 use super::*;
@@ -76,18 +78,10 @@ async fn a_full_disk_refuses_the_write_and_keeps_what_was_there() {
 }
 
 async fn limit_pages(sqlite: &SqliteMemoryStore, pages: u32) {
-    let pragma = format!("PRAGMA max_page_count = {pages}");
-    sqlite
-        .sqlite
-        .write(move |connection| {
-            Box::pin(async move {
-                // SQLite never sets it below the present size, which is what a full disk is.
-                sqlx::query(sqlx::AssertSqlSafe(pragma)).execute(connection).await?;
-                Ok::<_, StoreError>(())
-            })
-        })
-        .await
-        .unwrap();
+    // SQLite never sets it below the present size, which is what a full disk is.
+    let pragma = Sql::built(format!("PRAGMA max_page_count = {pages}"));
+    let limited = sqlite.sqlite.update(move |db| db.value::<i64>(pragma, ()));
+    limited.await.unwrap();
 }
 
 #[tokio::test]
@@ -99,16 +93,9 @@ async fn a_revision_is_never_changed() {
         .write(frame(&notes), Box::new(|_| Ok(adding("e1", "true then", "", 1))))
         .await
         .unwrap();
-    let changed: Result<(), StoreError> = sqlite
+    let changed = sqlite
         .sqlite
-        .write(|connection| {
-            Box::pin(async move {
-                sqlx::query("UPDATE revisions SET content = 'never said'")
-                    .execute(connection)
-                    .await?;
-                Ok(())
-            })
-        })
+        .update(|db| db.execute("UPDATE revisions SET content = 'never said'", ()))
         .await;
     assert!(changed.is_err());
     assert_eq!(sqlite.book(&notes).await.unwrap().entries[0].content, "true then");

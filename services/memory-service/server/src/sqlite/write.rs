@@ -1,18 +1,15 @@
-//! One write: fence, first answer, load, decide, keep. All in one transaction and in two pieces: one that asks for all that the
-//! decision needs, which begins it, and one that keeps all that it says, which commits it.
+//! One write: fence, first answer, load, decide, keep. All in one transaction, whose statements run where the rules do.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
-use sqlx::FromRow;
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use steward_base::names::{SessionId, UserId};
 use steward_base::{JobRef, Timestamp};
 use steward_memory_core::{
     Basis, Book, Decide, Decision, Error, Frame, Loaded, Rejection, RequestKey, Revision, StoreName,
 };
-use steward_store::Batch;
+use steward_store::{Db, params};
 
 use super::known::KnownBooks;
 use super::{Failure, damaged, proposals, read};
@@ -22,31 +19,19 @@ const ANSWERS_KEPT: Duration = Duration::from_hours(30 * 24);
 /// How often old ones are let go of.
 const SWEEP: Duration = Duration::from_hours(1);
 
-const STATE: &str = "\
-SELECT (SELECT revision FROM books WHERE team = ?1 AND owner = ?2 AND target = ?3) AS revision,
-       (SELECT refusals FROM books WHERE team = ?1 AND owner = ?2 AND target = ?3) AS refusals,
-       (SELECT count(*) FROM proposals
-        WHERE team = ?1 AND state = 'pending' AND owner = ?2 AND expires_at > ?4) AS pending,
-       (SELECT fence FROM job_fences WHERE team = ?1 AND job = ?5) AS fence,
-       (SELECT hash FROM requests WHERE team = ?1 AND scope = ?6 AND request_id = ?7) AS hash,
-       (SELECT answer FROM requests WHERE team = ?1 AND scope = ?6 AND request_id = ?7) AS answer,
-       (SELECT rejected_at FROM rejections
-        WHERE team = ?1 AND owner = ?2 AND target = ?3 AND fingerprint = ?8) AS rejected_at,
-       (SELECT reason FROM rejections
-        WHERE team = ?1 AND owner = ?2 AND target = ?3 AND fingerprint = ?8) AS rejection_reason";
+const PUT_HEAD: &str = "\
+INSERT INTO books (team, owner, target, revision, refusals) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET revision = excluded.revision, refusals = excluded.refusals";
 
-/// What stands in the database before a decision.
-#[derive(Debug, FromRow)]
-struct State {
-    revision: Option<i64>,
-    refusals: Option<String>,
-    pending: i64,
-    fence: Option<i64>,
-    hash: Option<String>,
-    answer: Option<String>,
-    rejected_at: Option<i64>,
-    rejection_reason: Option<String>,
-}
+const PUT_ENTRY: &str = "\
+INSERT INTO entries (team, owner, target, entry, revision, created_at) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (team, owner, target, entry) DO UPDATE SET revision = excluded.revision";
+
+const PUT_REVISION: &str = "\
+INSERT INTO revisions (team, owner, target, entry, revision, action, content, written_at, author, origin, session,
+                       turn, job, evidence_session, evidence_spans, basis, integrity, reason, approved_by, holds_until,
+                       checks)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 /// What writes share beside the database.
 #[derive(Debug, Default)]
@@ -56,64 +41,34 @@ pub(super) struct Shared {
     swept: AtomicI64,
 }
 
-/// Goes on from the answer to [`ask`]; gives the answer and what is still to be written.
-pub(super) async fn transact(
-    connection: &mut SqliteConnection,
-    rows: Vec<SqliteRow>,
-    shared: &Shared,
-    frame: Frame,
-    decide: Decide,
-) -> Result<(String, Batch), Failure> {
-    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
-    let state = State::from_row(row)?;
-    let mut batch = Batch::default();
+/// Gives the answer: the decision's, or the first one of the same request.
+pub(super) fn transact(db: Db<'_>, shared: &Shared, frame: &Frame, decide: Decide) -> Result<String, Failure> {
     if let Some(job) = &frame.job {
-        see_fence(&mut batch, &frame, job, state.fence)?;
+        see_fence(db, frame, job)?;
     }
     if let Some(request) = &frame.request
-        && let (Some(hash), Some(answer)) = (&state.hash, &state.answer)
+        && let Some(answer) = first_answer(db, frame, request)?
     {
-        if *hash != request.hash {
-            return Err(Failure::Rule(Error::RequestIdReused {
-                request_id: request.id.clone(),
-            }));
-        }
-        return Ok((answer.clone(), batch));
+        return Ok(answer);
     }
-    let loaded = load(connection, shared, &frame, state).await?;
+    let loaded = load(db, shared, frame)?;
     let decision = decide(&loaded).map_err(Failure::Rule)?;
-    keep(&mut batch, &frame.store, &decision)?;
+    keep(db, &frame.store, &decision)?;
     if let Some(request) = &frame.request {
-        remember(&mut batch, &frame, request, &decision.answer);
+        remember(db, frame, request, &decision.answer)?;
     }
-    sweep(&mut batch, shared, &frame);
+    sweep(db, shared, frame)?;
     // A report on checks changes no revision, by which a lost commit would show.
     if decision.checked.is_empty() {
         shared.known.put(&frame.store, after(loaded.book, &decision));
     }
-    Ok((decision.answer, batch))
-}
-
-/// Asks for all that a decision needs.
-pub(super) fn ask(frame: &Frame) -> Batch {
-    let store = &frame.store;
-    let request = frame.request.as_ref();
-    let mut batch = Batch::default();
-    batch
-        .statement(STATE)
-        .with(store.team.as_str())
-        .with(store.owner.key())
-        .with(store.target.as_str())
-        .with(frame.at.as_micros())
-        .with(frame.job.as_ref().map(|job| job.id.as_str()))
-        .with(request.map(|request| request.scope.as_str()))
-        .with(request.map(|request| request.id.as_str()))
-        .with(frame.fingerprint.as_deref());
-    batch
+    Ok(decision.answer)
 }
 
 /// Refuses a fence lower than the highest seen of the job, and remembers a higher one.
-fn see_fence(batch: &mut Batch, frame: &Frame, job: &JobRef, seen: Option<i64>) -> Result<(), Failure> {
+fn see_fence(db: Db<'_>, frame: &Frame, job: &JobRef) -> Result<(), Failure> {
+    let key = (frame.store.team.as_str(), job.id.as_str());
+    let seen: Option<i64> = db.optional("SELECT fence FROM job_fences WHERE team = ? AND job = ?", key)?;
     let current = u64::try_from(seen.unwrap_or(0)).map_err(|_| damaged("fence of job", &job.id))?;
     if job.fence < current {
         return Err(Failure::Rule(Error::StaleFence {
@@ -124,77 +79,80 @@ fn see_fence(batch: &mut Batch, frame: &Frame, job: &JobRef, seen: Option<i64>) 
     }
     let fence = i64::try_from(job.fence).map_err(|_| Failure::Rule(Error::invalid("job.fence", "is out of range")))?;
     if Some(fence) != seen {
-        batch
-            .statement(
-                "INSERT INTO job_fences (team, job, fence) VALUES (?, ?, ?) \
-                 ON CONFLICT DO UPDATE SET fence = excluded.fence",
-            )
-            .with(frame.store.team.as_str())
-            .with(job.id.as_str())
-            .with(fence);
+        db.execute(
+            "INSERT INTO job_fences (team, job, fence) VALUES (?, ?, ?) \
+             ON CONFLICT DO UPDATE SET fence = excluded.fence",
+            (frame.store.team.as_str(), job.id.as_str(), fence),
+        )?;
     }
     Ok(())
 }
 
-async fn load(
-    connection: &mut SqliteConnection,
-    shared: &Shared,
-    frame: &Frame,
-    state: State,
-) -> Result<Loaded, Failure> {
-    let store = &frame.store;
-    let history = match &frame.entry {
-        None => Vec::new(),
-        Some(entry) => read::history(connection, store, entry).await?,
-    };
-    let proposal = match &frame.proposal {
-        None => None,
-        Some(id) => proposals::get(connection, &store.team, id).await?,
-    };
-    let same = match &frame.fingerprint {
-        None => None,
-        Some(print) => proposals::same(connection, store, print, frame.at).await?,
-    };
-    let rejected = frame
-        .fingerprint
-        .as_ref()
-        .zip(state.rejected_at)
-        .map(|(print, at)| Rejection {
-            fingerprint: print.clone(),
-            at: Timestamp::from_micros(at),
-            reason: state.rejection_reason.unwrap_or_default(),
-        });
-    Ok(Loaded {
-        book: book(connection, shared, store, state.revision, state.refusals).await?,
-        history,
-        proposal,
-        pending: usize::try_from(state.pending).unwrap_or(usize::MAX),
-        rejected,
-        same,
-    })
+/// The first answer to a request, if it was made before; refuses its id with another content.
+fn first_answer(db: Db<'_>, frame: &Frame, request: &RequestKey) -> Result<Option<String>, Failure> {
+    let key = (frame.store.team.as_str(), request.scope.as_str(), request.id.as_str());
+    db.first(
+        "SELECT hash, answer FROM requests WHERE team = ? AND scope = ? AND request_id = ?",
+        key,
+        |row| {
+            let hash: String = row.get(0)?;
+            if hash != request.hash {
+                return Err(Failure::Rule(Error::RequestIdReused {
+                    request_id: request.id.clone(),
+                }));
+            }
+            Ok(row.get(1)?)
+        },
+    )
 }
 
-async fn book(
-    connection: &mut SqliteConnection,
-    shared: &Shared,
-    store: &StoreName,
-    revision: Option<i64>,
-    refusals: Option<String>,
-) -> Result<Book, Failure> {
-    let Some(number) = revision else {
+fn load(db: Db<'_>, shared: &Shared, frame: &Frame) -> Result<Loaded, Failure> {
+    let store = &frame.store;
+    let mut loaded = Loaded::default();
+    if let Some(entry) = &frame.entry {
+        loaded.history = read::history(db, store, entry)?;
+    }
+    if let Some(id) = &frame.proposal {
+        loaded.proposal = proposals::get(db, &store.team, id)?;
+    }
+    if let Some(print) = &frame.fingerprint {
+        loaded.pending = proposals::pending(db, store, frame.at)?;
+        loaded.same = proposals::same(db, store, print, frame.at)?;
+        loaded.rejected = rejection(db, store, print)?;
+    }
+    loaded.book = book(db, shared, store)?;
+    Ok(loaded)
+}
+
+fn book(db: Db<'_>, shared: &Shared, store: &StoreName) -> Result<Book, Failure> {
+    let Some(head) = read::head(db, store)? else {
         return Ok(Book::default());
     };
-    let number = u64::try_from(number).map_err(|_| damaged("book revision", &number.to_string()))?;
-    let known = shared.known.take(store, number);
-    let mut book = match known {
+    let entries = match shared.known.take(store, head.0) {
         Some(book) => book,
-        None => read::entries(connection, store).await?,
+        None => read::entries(db, store)?,
     };
-    book.revision = number;
-    book.refusals = refusals
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
-    Ok(book)
+    Ok(read::headed(entries, head))
+}
+
+fn rejection(db: Db<'_>, store: &StoreName, fingerprint: &str) -> Result<Option<Rejection>, Failure> {
+    let key = (
+        store.team.as_str(),
+        store.owner.key(),
+        store.target.as_str(),
+        fingerprint,
+    );
+    db.first(
+        "SELECT rejected_at, reason FROM rejections WHERE team = ? AND owner = ? AND target = ? AND fingerprint = ?",
+        key,
+        |row| {
+            Ok(Rejection {
+                fingerprint: fingerprint.to_owned(),
+                at: Timestamp::from_micros(row.get(0)?),
+                reason: row.get(1)?,
+            })
+        },
+    )
 }
 
 /// The book as the decision leaves it.
@@ -211,91 +169,82 @@ fn after(mut book: Book, decision: &Decision) -> Book {
     book
 }
 
-fn keep(batch: &mut Batch, store: &StoreName, decision: &Decision) -> Result<(), Failure> {
+/// The first three values of nearly every statement.
+struct Key<'s> {
+    team: &'s str,
+    owner: String,
+    target: &'static str,
+}
+
+fn keep(db: Db<'_>, store: &StoreName, decision: &Decision) -> Result<(), Failure> {
+    let key = Key {
+        team: store.team.as_str(),
+        owner: store.owner.key(),
+        target: store.target.as_str(),
+    };
+    let Key { team, owner, target } = &key;
     if let Some((revision, refusals)) = &decision.head {
         let number = i64::try_from(*revision).map_err(|_| damaged("book revision", &revision.to_string()))?;
-        let refusals = json(refusals)?;
-        batch.statement(
-            "INSERT INTO books (team, owner, target, revision, refusals) VALUES (?, ?, ?, ?, ?) \
-             ON CONFLICT DO UPDATE SET revision = excluded.revision, refusals = excluded.refusals",
-        );
-        name(batch, store).with(number).with(refusals);
+        db.execute(PUT_HEAD, (team, owner, target, number, json(refusals)?))?;
     }
     for revision in &decision.revisions {
-        put_revision(batch, store, revision)?;
+        put_revision(db, &key, revision)?;
     }
     for entry in &decision.put {
-        batch.statement(
-            "INSERT INTO entries (team, owner, target, entry, revision, created_at) VALUES (?, ?, ?, ?, ?, ?) \
-             ON CONFLICT (team, owner, target, entry) DO UPDATE SET revision = excluded.revision",
-        );
-        name(batch, store)
-            .with(entry.id.as_str())
-            .with(i64::from(entry.revision))
-            .with(entry.created.as_micros());
+        let (id, created) = (entry.id.as_str(), entry.created.as_micros());
+        db.execute(PUT_ENTRY, (team, owner, target, id, entry.revision, created))?;
     }
     for entry in &decision.gone {
-        batch.statement("DELETE FROM entries WHERE team = ? AND owner = ? AND target = ? AND entry = ?");
-        name(batch, store).with(entry.as_str());
+        db.execute(
+            "DELETE FROM entries WHERE team = ? AND owner = ? AND target = ? AND entry = ?",
+            (team, owner, target, entry.as_str()),
+        )?;
     }
     for proposal in &decision.proposals {
-        proposals::put(batch, &store.team, proposal)?;
+        proposals::put(db, &store.team, proposal)?;
     }
-    keep_the_rest(batch, store, decision);
+    keep_the_rest(db, &key, decision)
+}
+
+fn keep_the_rest(db: Db<'_>, key: &Key<'_>, decision: &Decision) -> Result<(), Failure> {
+    let Key { team, owner, target } = key;
+    for (entry, revision, failed) in &decision.checked {
+        match failed {
+            None => db.execute(
+                "DELETE FROM doubts WHERE team = ? AND owner = ? AND target = ? AND entry = ?",
+                (team, owner, target, entry.as_str()),
+            )?,
+            Some(check) => db.execute(
+                "INSERT OR REPLACE INTO doubts (team, owner, target, entry, revision, failed_check) \
+                 VALUES (?, ?, ?, ?, ?, ?)",
+                (team, owner, target, entry.as_str(), revision, check),
+            )?,
+        };
+    }
+    if let Some(rejection) = &decision.rejection {
+        let (print, at) = (&rejection.fingerprint, rejection.at.as_micros());
+        db.execute(
+            "INSERT OR REPLACE INTO rejections (team, owner, target, fingerprint, rejected_at, reason) \
+             VALUES (?, ?, ?, ?, ?, ?)",
+            (team, owner, target, print, at, &rejection.reason),
+        )?;
+    }
+    for held in &decision.held {
+        db.execute(
+            "INSERT INTO held (team, owner, target, held, bytes, came_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (team, owner, target, held.id.as_str(), &held.bytes, held.at.as_micros()),
+        )?;
+    }
+    for held in &decision.let_go {
+        db.execute(
+            "DELETE FROM held WHERE team = ? AND owner = ? AND target = ? AND held = ?",
+            (team, owner, target, held.as_str()),
+        )?;
+    }
     Ok(())
 }
 
-fn keep_the_rest(batch: &mut Batch, store: &StoreName, decision: &Decision) {
-    for (entry, revision, failed) in &decision.checked {
-        match failed {
-            None => {
-                batch.statement("DELETE FROM doubts WHERE team = ? AND owner = ? AND target = ? AND entry = ?");
-                name(batch, store).with(entry.as_str());
-            }
-            Some(check) => {
-                batch.statement(
-                    "INSERT OR REPLACE INTO doubts (team, owner, target, entry, revision, failed_check) \
-                     VALUES (?, ?, ?, ?, ?, ?)",
-                );
-                name(batch, store)
-                    .with(entry.as_str())
-                    .with(i64::from(*revision))
-                    .with(check.as_str());
-            }
-        }
-    }
-    if let Some(rejection) = &decision.rejection {
-        batch.statement(
-            "INSERT OR REPLACE INTO rejections (team, owner, target, fingerprint, rejected_at, reason) \
-             VALUES (?, ?, ?, ?, ?, ?)",
-        );
-        name(batch, store)
-            .with(rejection.fingerprint.as_str())
-            .with(rejection.at.as_micros())
-            .with(rejection.reason.as_str());
-    }
-    for held in &decision.held {
-        batch.statement("INSERT INTO held (team, owner, target, held, bytes, came_at) VALUES (?, ?, ?, ?, ?, ?)");
-        name(batch, store)
-            .with(held.id.as_str())
-            .with(held.bytes.as_slice())
-            .with(held.at.as_micros());
-    }
-    for held in &decision.let_go {
-        batch.statement("DELETE FROM held WHERE team = ? AND owner = ? AND target = ? AND held = ?");
-        name(batch, store).with(held.as_str());
-    }
-}
-
-/// The first three values of nearly every statement.
-fn name<'b>(batch: &'b mut Batch, store: &StoreName) -> &'b mut Batch {
-    batch
-        .with(store.team.as_str())
-        .with(store.owner.key())
-        .with(store.target.as_str())
-}
-
-fn put_revision(batch: &mut Batch, store: &StoreName, revision: &Revision) -> Result<(), Failure> {
+fn put_revision(db: Db<'_>, key: &Key<'_>, revision: &Revision) -> Result<(), Failure> {
     let from = &revision.provenance;
     let evidence = from.evidence.as_ref();
     let spans = evidence.map(|evidence| json(&evidence.spans)).transpose()?;
@@ -303,53 +252,58 @@ fn put_revision(batch: &mut Batch, store: &StoreName, revision: &Revision) -> Re
         .then(|| json(&from.holds.checks))
         .transpose()?;
     let integrity = evidence.and_then(|evidence| evidence.integrity);
-    batch.statement(
-        "INSERT INTO revisions (team, owner, target, entry, revision, action, content, written_at, author, origin, session, \
-         turn, job, evidence_session, evidence_spans, basis, integrity, reason, approved_by, holds_until, checks) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    );
-    name(batch, store)
-        .with(revision.entry.as_str())
-        .with(i64::from(revision.number))
-        .with(revision.action.as_str())
-        .with(revision.content.as_deref())
-        .with(revision.at.as_micros())
-        .with(from.author.as_ref().map(UserId::as_str))
-        .with(from.origin.as_str())
-        .with(from.session.as_ref().map(SessionId::as_str))
-        .with(from.turn.as_deref())
-        .with(from.job.as_deref())
-        .with(evidence.map(|evidence| evidence.session.as_str()))
-        .with(spans)
-        .with(evidence.and_then(|evidence| evidence.basis).map(Basis::as_str))
-        .with(integrity.map(|integrity| i64::from(integrity.level())))
-        .with(from.reason.as_str())
-        .with(from.approved_by.as_ref().map(UserId::as_str))
-        .with(from.holds.until.map(Timestamp::as_micros))
-        .with(checks);
+    let values = params![
+        key.team,
+        key.owner,
+        key.target,
+        revision.entry.as_str(),
+        revision.number,
+        revision.action.as_str(),
+        revision.content,
+        revision.at.as_micros(),
+        from.author.as_ref().map(UserId::as_str),
+        from.origin.as_str(),
+        from.session.as_ref().map(SessionId::as_str),
+        from.turn,
+        from.job,
+        evidence.map(|evidence| evidence.session.as_str()),
+        spans,
+        evidence.and_then(|evidence| evidence.basis).map(Basis::as_str),
+        integrity.map(|integrity| i64::from(integrity.level())),
+        from.reason,
+        from.approved_by.as_ref().map(UserId::as_str),
+        from.holds.until.map(Timestamp::as_micros),
+        checks,
+    ];
+    db.execute(PUT_REVISION, values)?;
     Ok(())
 }
 
-fn remember(batch: &mut Batch, frame: &Frame, request: &RequestKey, answer: &str) {
-    batch
-        .statement("INSERT INTO requests (team, scope, request_id, hash, answer, written_at) VALUES (?, ?, ?, ?, ?, ?)")
-        .with(frame.store.team.as_str())
-        .with(request.scope.as_str())
-        .with(request.id.as_str())
-        .with(request.hash.as_str())
-        .with(answer)
-        .with(frame.at.as_micros());
+fn remember(db: Db<'_>, frame: &Frame, request: &RequestKey, answer: &str) -> Result<(), Failure> {
+    let team = frame.store.team.as_str();
+    db.execute(
+        "INSERT INTO requests (team, scope, request_id, hash, answer, written_at) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            team,
+            &request.scope,
+            &request.id,
+            &request.hash,
+            answer,
+            frame.at.as_micros(),
+        ),
+    )?;
+    Ok(())
 }
 
 /// Lets go of old first answers, now and then.
-fn sweep(batch: &mut Batch, shared: &Shared, frame: &Frame) {
+fn sweep(db: Db<'_>, shared: &Shared, frame: &Frame) -> Result<(), Failure> {
     let last = Timestamp::from_micros(shared.swept.load(Ordering::Relaxed));
     if frame.at.since(last) >= SWEEP {
         shared.swept.store(frame.at.as_micros(), Ordering::Relaxed);
-        batch
-            .statement("DELETE FROM requests WHERE written_at < ?")
-            .with(frame.at.minus(ANSWERS_KEPT).as_micros());
+        let outdated = frame.at.minus(ANSWERS_KEPT).as_micros();
+        db.execute("DELETE FROM requests WHERE written_at < ?", [outdated])?;
     }
+    Ok(())
 }
 
 pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
