@@ -16,7 +16,7 @@ use steward_base::names::{TeamId, TokenId, UserId};
 use steward_orchestrator_core::access::{
     AccessStore, AccessToken, Page, RequestKey, Revocation, StoreFailure, Team, User, UserUpdate, Written,
 };
-use steward_store::{Sqlite, SqliteOptions, StoreError};
+use steward_store::{Db, Sqlite, SqliteOptions, StoreError};
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
@@ -32,6 +32,7 @@ impl SqliteAccessStore {
             migrator: &MIGRATIONS,
             readers,
             on_connect: None,
+            on_open: None,
         };
         Ok(Self {
             sqlite: Sqlite::open(path, options).await?,
@@ -42,14 +43,15 @@ impl SqliteAccessStore {
         self.sqlite.close().await;
     }
 
-    async fn write<T, F>(&self, operation: F) -> Result<T, StoreFailure>
-    where
-        F: for<'c> FnOnce(&'c mut sqlx::SqliteConnection) -> steward_store::BoxFuture<'c, Result<T, Failure>>
-            + Send
-            + 'static,
-        T: Send + 'static,
-    {
-        Ok(self.sqlite.write(operation).await?)
+    async fn update<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Db<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreFailure> {
+        Ok(self.sqlite.update(work).await?)
+    }
+
+    async fn view<T>(&self, work: impl FnOnce(Db<'_>) -> Result<T, Failure>) -> Result<T, StoreFailure> {
+        Ok(self.sqlite.view(work).await?)
     }
 }
 
@@ -63,12 +65,6 @@ enum Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
-    }
-}
-
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Store(error.into())
     }
 }
 
@@ -100,7 +96,7 @@ fn damaged(what: &str, value: &str) -> Failure {
 #[async_trait]
 impl AccessStore for SqliteAccessStore {
     async fn home_team(&self) -> Result<Option<TeamId>, StoreFailure> {
-        Ok(read::home_team(&self.sqlite).await?)
+        self.view(read::home_team).await
     }
 
     async fn create_team(
@@ -111,30 +107,31 @@ impl AccessStore for SqliteAccessStore {
         request: Option<&RequestKey>,
     ) -> Result<Written<(Team, User)>, StoreFailure> {
         let (team, admin, request) = (team.clone(), admin.clone(), request.cloned());
-        self.write(move |connection| Box::pin(write::create_team(connection, team, admin, home, request)))
+        self.update(move |db| write::create_team(db, team, admin, home, request.as_ref()))
             .await
     }
 
     async fn team(&self, team: &TeamId) -> Result<Option<Team>, StoreFailure> {
-        Ok(read::team(&self.sqlite, team).await?)
+        self.view(|db| read::team(db, team)).await
     }
 
     async fn teams(&self, after: Option<&str>, limit: u32) -> Result<Page<Team>, StoreFailure> {
-        Ok(read::teams(&self.sqlite, after.unwrap_or_default(), limit).await?)
+        self.view(|db| read::teams(db, after.unwrap_or_default(), limit)).await
     }
 
     async fn create_user(&self, user: &User, request: Option<&RequestKey>) -> Result<Written<User>, StoreFailure> {
         let (user, request) = (user.clone(), request.cloned());
-        self.write(move |connection| Box::pin(write::create_user(connection, user, request)))
+        self.update(move |db| write::create_user(db, user, request.as_ref()))
             .await
     }
 
     async fn user(&self, team: &TeamId, user: &UserId) -> Result<Option<User>, StoreFailure> {
-        Ok(read::user(&self.sqlite, team, user).await?)
+        self.view(|db| read::user(db, team, user)).await
     }
 
     async fn users(&self, team: &TeamId, after: Option<&str>, limit: u32) -> Result<Page<User>, StoreFailure> {
-        Ok(read::users(&self.sqlite, team, after.unwrap_or_default(), limit).await?)
+        self.view(|db| read::users(db, team, after.unwrap_or_default(), limit))
+            .await
     }
 
     async fn update_user(
@@ -144,18 +141,17 @@ impl AccessStore for SqliteAccessStore {
         update: UserUpdate,
     ) -> Result<Written<User>, StoreFailure> {
         let (team, user) = (team.clone(), user.clone());
-        self.write(move |connection| Box::pin(write::update_user(connection, team, user, update)))
+        self.update(move |db| write::update_user(db, &team, &user, &update))
             .await
     }
 
     async fn insert_token(&self, token: &AccessToken) -> Result<Written<()>, StoreFailure> {
         let token = token.clone();
-        self.write(move |connection| Box::pin(write::insert_token(connection, token)))
-            .await
+        self.update(move |db| write::insert_token(db, &token)).await
     }
 
     async fn token(&self, team: &TeamId, token: &TokenId) -> Result<Option<AccessToken>, StoreFailure> {
-        Ok(read::token(&self.sqlite, team, token).await?)
+        self.view(|db| read::token(db, team, token)).await
     }
 
     async fn tokens(
@@ -165,7 +161,7 @@ impl AccessStore for SqliteAccessStore {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Page<AccessToken>, StoreFailure> {
-        Ok(read::tokens(&self.sqlite, team, user, after, limit).await?)
+        self.view(|db| read::tokens(db, team, user, after, limit)).await
     }
 
     async fn revoke_token(
@@ -175,11 +171,11 @@ impl AccessStore for SqliteAccessStore {
         now: Timestamp,
     ) -> Result<Written<AccessToken>, StoreFailure> {
         let (team, token) = (team.clone(), token.clone());
-        self.write(move |connection| Box::pin(write::revoke_token(connection, team, token, now)))
-            .await
+        self.update(move |db| write::revoke_token(db, &team, &token, now)).await
     }
 
     async fn revocations(&self, now: Timestamp) -> Result<Vec<Revocation>, StoreFailure> {
-        Ok(read::revocations(&self.sqlite, now).await?)
+        // Of all teams.
+        Ok(self.sqlite.view_beside(move |db| read::revocations(db, now)).await?)
     }
 }

@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use futures::FutureExt as _;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{FromRow, Row as _};
 use steward_base::names::{TeamId, UserId};
 use steward_base::{Caller, Identity, Origin, Role, Timestamp};
 use steward_grpc::AuditRecord;
 use steward_proto::access::v1::{AuditOutcome, PrincipalKind};
 use steward_proto::common::v1 as common;
-use steward_store::{Batch, Sqlite, SqliteOptions, StoreError};
+use steward_store::{Db, Sqlite, SqliteOptions, StoreError, params};
 use tonic::Code;
 
 use crate::gate::Counted;
@@ -21,6 +18,14 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 pub(crate) const NO_TEAM: &str = "";
 /// Rows that are removed at a time, so that the writer is not held up.
 const CHUNK: i64 = 5_000;
+
+/// What a row holds beside its id, in the order in which it is read and added.
+macro_rules! columns {
+    () => {
+        "team, time, service, method, kind, user, role, origin, caller, job, fence, session, token, resources, request, \
+         peer, outcome, code, reason, count"
+    };
+}
 
 /// The store of one process.
 #[derive(Debug, Clone)]
@@ -76,6 +81,7 @@ impl AuditStore {
             migrator: &MIGRATIONS,
             readers,
             on_connect: None,
+            on_open: None,
         };
         let sqlite = Sqlite::open(path, options).await?;
         Ok(Self { sqlite })
@@ -87,38 +93,42 @@ impl AuditStore {
 
     /// Adds all or none.
     pub(crate) async fn add(&self, records: Vec<Counted>) -> Result<(), StoreError> {
-        let rows: Vec<Row> = records
-            .iter()
-            .map(|(record, time, count)| Row::new(record, *time, *count))
-            .collect();
-        let write = self.sqlite.write_in_two(Batch::default(), move |_connection, _none| {
-            async move { Ok(((), inserts(&rows))) }.boxed()
+        let write = self.sqlite.update(move |db| {
+            for (record, time, count) in &records {
+                insert(db, &Row::new(record, *time, *count))?;
+            }
+            Ok(())
         });
         write.await
     }
 
     pub(crate) async fn list(&self, query: Query) -> Result<Vec<Row>, StoreError> {
-        const SQL: &str = "SELECT * FROM event
+        const SQL: &str = concat!(
+            "SELECT id, ",
+            columns!(),
+            " FROM event
             WHERE team = ?1 AND time >= ?2 AND time < ?3 AND (time < ?4 OR (time = ?4 AND id < ?5))
                 AND (?6 = '' OR user = ?6)
                 AND (?7 = '' OR method = ?7
                     OR (substr(method, 1, length(?7)) = ?7 AND substr(method, length(?7) + 1, 1) IN ('.', '/')))
                 AND (?8 = 0 OR outcome = ?8)
-            ORDER BY time DESC, id DESC LIMIT ?9";
-        let mut reader = self.sqlite.read().await?;
-        let rows = sqlx::query_as(SQL)
-            .bind(query.team)
-            .bind(query.from)
-            .bind(query.to)
-            .bind(query.after.0)
-            .bind(query.after.1)
-            .bind(query.user)
-            .bind(query.method)
-            .bind(query.outcome)
-            .bind(query.limit)
-            .fetch_all(&mut *reader)
-            .await?;
-        Ok(rows)
+            ORDER BY time DESC, id DESC LIMIT ?9"
+        );
+        let read = self.sqlite.view_beside(move |db| {
+            let values = params![
+                query.team,
+                query.from,
+                query.to,
+                query.after.0,
+                query.after.1,
+                query.user,
+                query.method,
+                query.outcome,
+                query.limit,
+            ];
+            db.all(SQL, values, Row::read)
+        });
+        read.await
     }
 
     /// Removes some rows that are older than `time`. Answers how many.
@@ -139,35 +149,50 @@ impl AuditStore {
     }
 
     async fn remove(&self, sql: &'static str, time: Option<i64>) -> Result<u64, StoreError> {
-        self.sqlite
-            .write(move |connection| {
-                async move {
-                    let query = sqlx::query(sql);
-                    let query = match time {
-                        Some(time) => query.bind(time),
-                        None => query,
-                    };
-                    Ok(query.bind(CHUNK).execute(connection).await?.rows_affected())
-                }
-                .boxed()
-            })
-            .await
+        let removed = self.sqlite.update(move |db| match time {
+            Some(time) => db.execute(sql, (time, CHUNK)),
+            None => db.execute(sql, [CHUNK]),
+        });
+        Ok(u64::try_from(removed.await?).unwrap_or(u64::MAX))
     }
 
     /// Bytes of pages that hold something. A file does not shrink, but what is free in it is used again.
     pub(crate) async fn used_bytes(&self) -> Result<u64, StoreError> {
-        let mut reader = self.sqlite.read().await?;
-        let used: i64 = sqlx::query_scalar(
-            "SELECT (pages.page_count - free.freelist_count) * size.page_size
-             FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS size",
-        )
-        .fetch_one(&mut *reader)
-        .await?;
+        const SQL: &str = "SELECT (pages.page_count - free.freelist_count) * size.page_size
+             FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS size";
+        let used: i64 = self.sqlite.view(|db| db.value(SQL, ())).await?;
         Ok(u64::try_from(used).unwrap_or(0))
     }
 }
 
 impl Row {
+    /// Reads the id and [`columns`].
+    fn read(row: &steward_store::Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get(0)?,
+            team: row.get(1)?,
+            time: row.get(2)?,
+            service: row.get(3)?,
+            method: row.get(4)?,
+            kind: row.get(5)?,
+            user: row.get(6)?,
+            role: row.get(7)?,
+            origin: row.get(8)?,
+            caller: row.get(9)?,
+            job: row.get(10)?,
+            fence: row.get(11)?,
+            session: row.get(12)?,
+            token: row.get(13)?,
+            resources: row.get(14)?,
+            request: row.get(15)?,
+            peer: row.get(16)?,
+            outcome: row.get(17)?,
+            code: row.get(18)?,
+            reason: row.get(19)?,
+            count: row.get(20)?,
+        })
+    }
+
     fn new(record: &AuditRecord, time: Timestamp, count: u64) -> Self {
         let caller = record.principal.as_deref();
         let text = |found: Option<&str>| found.unwrap_or_default().to_owned();
@@ -203,91 +228,36 @@ impl Row {
     }
 }
 
-/// The beginning of a statement that adds rows, and as many of them.
-macro_rules! insert {
-    ($($row:literal),+) => {
-        concat!(
-            "INSERT INTO event (team, time, service, method, kind, user, role, origin, caller, job, fence, session, token,
-                 resources, request, peer, outcome, code, reason, count)
-             VALUES ",
-            $($row),+
-        )
-    };
-}
-const ONE: &str = insert!("(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-const FOUR: &str = insert!(
-    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?),",
-    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?),",
-    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?),",
-    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-);
-
-/// Statements that add all of them: few, and of few shapes, so that they are parsed once.
-fn inserts(rows: &[Row]) -> Batch {
-    let mut batch = Batch::default();
-    let (fours, rest) = rows.as_chunks::<4>();
-    for four in fours {
-        batch.statement(FOUR);
-        for row in four {
-            add(&mut batch, row);
-        }
-    }
-    for row in rest {
-        add(batch.statement(ONE), row);
-    }
-    batch
-}
-
-fn add(batch: &mut Batch, row: &Row) {
-    batch
-        .with(row.team.as_str())
-        .with(row.time)
-        .with(row.service.as_str())
-        .with(row.method.as_str())
-        .with(row.kind)
-        .with(row.user.as_str())
-        .with(row.role)
-        .with(row.origin)
-        .with(row.caller.as_str())
-        .with(row.job.as_str())
-        .with(row.fence)
-        .with(row.session.as_str())
-        .with(row.token.as_str())
-        .with(row.resources.as_str())
-        .with(row.request.as_str())
-        .with(row.peer.as_str())
-        .with(row.outcome)
-        .with(row.code)
-        .with(row.reason.as_str())
-        .with(row.count);
-}
-
-impl<'r> FromRow<'r, SqliteRow> for Row {
-    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            team: row.try_get("team")?,
-            time: row.try_get("time")?,
-            service: row.try_get("service")?,
-            method: row.try_get("method")?,
-            kind: row.try_get("kind")?,
-            user: row.try_get("user")?,
-            role: row.try_get("role")?,
-            origin: row.try_get("origin")?,
-            caller: row.try_get("caller")?,
-            job: row.try_get("job")?,
-            fence: row.try_get("fence")?,
-            session: row.try_get("session")?,
-            token: row.try_get("token")?,
-            resources: row.try_get("resources")?,
-            request: row.try_get("request")?,
-            peer: row.try_get("peer")?,
-            outcome: row.try_get("outcome")?,
-            code: row.try_get("code")?,
-            reason: row.try_get("reason")?,
-            count: row.try_get("count")?,
-        })
-    }
+fn insert(db: Db<'_>, row: &Row) -> Result<(), StoreError> {
+    const SQL: &str = concat!(
+        "INSERT INTO event (",
+        columns!(),
+        ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    );
+    let values = params![
+        row.team,
+        row.time,
+        row.service,
+        row.method,
+        row.kind,
+        row.user,
+        row.role,
+        row.origin,
+        row.caller,
+        row.job,
+        row.fence,
+        row.session,
+        row.token,
+        row.resources,
+        row.request,
+        row.peer,
+        row.outcome,
+        row.code,
+        row.reason,
+        row.count,
+    ];
+    db.execute(SQL, values)?;
+    Ok(())
 }
 
 const fn kind(caller: &Caller) -> PrincipalKind {

@@ -1,19 +1,19 @@
 //! What external memories are still to be told, beside access in one file: this service has no other.
 
 use async_trait::async_trait;
-use sqlx::FromRow;
 use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId, UserId};
 use steward_orchestrator_core::Error;
 use steward_orchestrator_core::session::SessionKey;
+use steward_store::{Row, StoreError};
 
 use super::rows::{role, role_name};
 use super::{Failure, SqliteAccessStore, damaged};
 use crate::owed::{Debt, Owed, What};
 use crate::signer::Person;
 
-#[derive(Debug, FromRow)]
-struct Row {
+#[derive(Debug)]
+struct DebtRow {
     team: String,
     session: String,
     turn: String,
@@ -22,10 +22,23 @@ struct Row {
     since: i64,
 }
 
-impl TryFrom<Row> for Debt {
+impl DebtRow {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            team: row.get(0)?,
+            session: row.get(1)?,
+            turn: row.get(2)?,
+            user: row.get(3)?,
+            role: row.get(4)?,
+            since: row.get(5)?,
+        })
+    }
+}
+
+impl TryFrom<DebtRow> for Debt {
     type Error = Failure;
 
-    fn try_from(row: Row) -> Result<Self, Failure> {
+    fn try_from(row: DebtRow) -> Result<Self, Failure> {
         let team = TeamId::parse(row.team.as_str()).map_err(|_| damaged("team", &row.team))?;
         Ok(Self {
             key: SessionKey {
@@ -60,7 +73,7 @@ fn turn(what: &What) -> &str {
 
 fn failed(failure: Failure) -> Error {
     match failure {
-        Failure::Store(steward_store::StoreError::Full) => Error::StorageFull,
+        Failure::Store(StoreError::Full) => Error::StorageFull,
         Failure::Store(error) => Error::internal("keep what an external memory is to be told", error),
         Failure::Damaged(what) => Error::internal("read what an external memory is to be told", what),
     }
@@ -69,51 +82,41 @@ fn failed(failure: Failure) -> Error {
 #[async_trait]
 impl Owed for SqliteAccessStore {
     async fn owe(&self, debt: Debt) -> Result<(), Error> {
-        let written = self.sqlite.write(move |connection| {
-            Box::pin(async move {
-                sqlx::query(
-                    "INSERT INTO owed (team, session, turn, user, role, since) VALUES (?, ?, ?, ?, ?, ?) \
-                     ON CONFLICT (team, session, turn) DO NOTHING",
-                )
-                .bind(debt.key.team.as_str())
-                .bind(debt.key.id.as_str())
-                .bind(turn(&debt.what))
-                .bind(debt.person.user.as_str())
-                .bind(role_name(debt.person.role))
-                .bind(debt.since.as_micros())
-                .execute(connection)
-                .await?;
-                Ok::<_, Failure>(())
-            })
+        let written = self.sqlite.update(move |db| {
+            let values = (
+                debt.key.team.as_str(),
+                debt.key.id.as_str(),
+                turn(&debt.what),
+                debt.person.user.as_str(),
+                role_name(debt.person.role),
+                debt.since.as_micros(),
+            );
+            db.execute(
+                "INSERT INTO owed (team, session, turn, user, role, since) VALUES (?, ?, ?, ?, ?, ?) \
+                 ON CONFLICT (team, session, turn) DO NOTHING",
+                values,
+            )?;
+            Ok::<_, Failure>(())
         });
         written.await.map_err(failed)
     }
 
     async fn of(&self, key: &SessionKey) -> Result<Vec<Debt>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            let rows: Vec<Row> = sqlx::query_as(
-                "SELECT team, session, turn, user, role, since FROM owed WHERE team = ? AND session = ? ORDER BY number",
-            )
-            .bind(key.team.as_str())
-            .bind(key.id.as_str())
-            .fetch_all(&mut *connection)
-            .await?;
-            rows.into_iter()
-                .map(Debt::try_from)
-                .collect::<Result<Vec<_>, Failure>>()
-        };
+        let sql =
+            "SELECT team, session, turn, user, role, since FROM owed WHERE team = ? AND session = ? ORDER BY number";
+        let read = self.sqlite.view(|db| {
+            db.all(sql, (key.team.as_str(), key.id.as_str()), |row| {
+                Debt::try_from(DebtRow::read(row)?)
+            })
+        });
         read.await.map_err(failed)
     }
 
     async fn sessions(&self, limit: u32) -> Result<Vec<SessionKey>, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
+        let sql = "SELECT team, session FROM owed GROUP BY team, session ORDER BY min(number) LIMIT ?";
+        let read = self.sqlite.view_beside(move |db| {
             let rows: Vec<(String, String)> =
-                sqlx::query_as("SELECT team, session FROM owed GROUP BY team, session ORDER BY min(number) LIMIT ?")
-                    .bind(i64::from(limit))
-                    .fetch_all(&mut *connection)
-                    .await?;
+                db.all(sql, [limit], |row| Ok::<_, StoreError>((row.get(0)?, row.get(1)?)))?;
             let keys = rows.into_iter().map(|(team, id)| {
                 Ok(SessionKey {
                     team: TeamId::parse(team.as_str()).map_err(|_| damaged("team", &team))?,
@@ -121,22 +124,18 @@ impl Owed for SqliteAccessStore {
                 })
             });
             keys.collect::<Result<Vec<_>, Failure>>()
-        };
+        });
         read.await.map_err(failed)
     }
 
     async fn settle(&self, key: &SessionKey, what: &What) -> Result<(), Error> {
         let (key, what) = (key.clone(), what.clone());
-        let written = self.sqlite.write(move |connection| {
-            Box::pin(async move {
-                sqlx::query("DELETE FROM owed WHERE team = ? AND session = ? AND turn = ?")
-                    .bind(key.team.as_str())
-                    .bind(key.id.as_str())
-                    .bind(turn(&what))
-                    .execute(connection)
-                    .await?;
-                Ok::<_, Failure>(())
-            })
+        let written = self.sqlite.update(move |db| {
+            db.execute(
+                "DELETE FROM owed WHERE team = ? AND session = ? AND turn = ?",
+                (key.team.as_str(), key.id.as_str(), turn(&what)),
+            )?;
+            Ok::<_, Failure>(())
         });
         written.await.map_err(failed)
     }

@@ -1,21 +1,21 @@
 //! Rows as the tables hold them, and the values that they stand for. A value that nothing ever wrote is damage and is
-//! reported as such, never guessed at.
+//! reported as such, never guessed at. Each `read` takes the columns in the order of the statement.
 
-use sqlx::FromRow;
 use steward_base::names::{TeamId, TokenId, UserId};
 use steward_base::{Role, Timestamp};
 use steward_orchestrator_core::access::{AccessToken, Team, User};
+use steward_store::{Row, StoreError};
 
 use super::{Failure, damaged};
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(super) struct TeamRow {
     team: String,
     display_name: String,
     created_at: i64,
 }
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(super) struct UserRow {
     team: String,
     user: String,
@@ -25,7 +25,7 @@ pub(super) struct UserRow {
     created_at: i64,
 }
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(super) struct TokenRow {
     team: String,
     token: String,
@@ -34,6 +34,43 @@ pub(super) struct TokenRow {
     created_at: i64,
     expires_at: i64,
     revoked_at: Option<i64>,
+}
+
+impl TeamRow {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            team: row.get(0)?,
+            display_name: row.get(1)?,
+            created_at: row.get(2)?,
+        })
+    }
+}
+
+impl UserRow {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            team: row.get(0)?,
+            user: row.get(1)?,
+            display_name: row.get(2)?,
+            role: row.get(3)?,
+            disabled: row.get(4)?,
+            created_at: row.get(5)?,
+        })
+    }
+}
+
+impl TokenRow {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            team: row.get(0)?,
+            token: row.get(1)?,
+            user: row.get(2)?,
+            label: row.get(3)?,
+            created_at: row.get(4)?,
+            expires_at: row.get(5)?,
+            revoked_at: row.get(6)?,
+        })
+    }
 }
 
 pub(super) fn team_id(text: &str) -> Result<TeamId, Failure> {
