@@ -21,19 +21,19 @@ pub struct Checkpoint {
 impl Sqlite {
     /// Reads the whole file and answers what is wrong with it: structure, indexes, foreign keys. Empty means sound.
     pub async fn integrity_check(&self) -> Result<Vec<String>, StoreError> {
-        let mut reader = self.read().await?;
-        let mut problems: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check")
-            .fetch_all(&mut *reader)
-            .await?;
-        problems.retain(|line| line != "ok");
-        let orphans: Vec<(String, Option<i64>, String, i64)> = sqlx::query_as("PRAGMA foreign_key_check")
-            .fetch_all(&mut *reader)
-            .await?;
-        problems.extend(orphans.into_iter().map(|(table, row, parent, _)| {
-            let row = row.map_or_else(|| "unknown".to_owned(), |row| row.to_string());
-            format!("row {row} of {table} refers to a missing row of {parent}")
-        }));
-        Ok(problems)
+        self.view_beside(|db| {
+            let mut problems: Vec<String> =
+                db.all("PRAGMA integrity_check", (), |row| Ok::<_, StoreError>(row.get(0)?))?;
+            problems.retain(|line| line != "ok");
+            let orphans = db.all("PRAGMA foreign_key_check", (), |row| {
+                let (table, row, parent): (String, Option<i64>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let row = row.map_or_else(|| "unknown".to_owned(), |row| row.to_string());
+                Ok::<_, StoreError>(format!("row {row} of {table} refers to a missing row of {parent}"))
+            })?;
+            problems.extend(orphans);
+            Ok(problems)
+        })
+        .await
     }
 
     /// Writes a consistent, compact copy of the database to the new file `to`, while readers and the writer go on.
@@ -52,13 +52,10 @@ impl Sqlite {
 
         let (checked, created) = (target.clone(), partial.clone());
         blocking(move || create_empty(&checked, &created)).await?;
-        let mut reader = self.read().await?;
         let name = partial.to_string_lossy().into_owned();
-        let copied = sqlx::query("VACUUM INTO ?").bind(name).execute(&mut *reader).await;
-        drop(reader);
-        if let Err(error) = copied {
+        if let Err(error) = self.vacuum_into(name).await {
             blocking(move || std::fs::remove_file(&partial).map_err(StoreError::unavailable)).await?;
-            return Err(error.into());
+            return Err(error);
         }
         blocking(move || publish(&partial, &target)).await
     }

@@ -16,6 +16,10 @@ use super::write_back::WriteBack;
 use super::{Inner, Sqlite, SqliteOptions};
 use crate::StoreError;
 
+/// Whether any migration was applied, and the last one.
+const HAS_VERSIONS: &str = "SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations'";
+const LAST_VERSION: &str = "SELECT coalesce(max(version), 0) FROM _sqlx_migrations";
+
 impl Sqlite {
     /// Opens the database at `path`, creating it with its folders, and brings its schema up to date.
     ///
@@ -59,7 +63,11 @@ impl Sqlite {
 
     /// The version of the last migration that was applied; zero for a schema without migrations.
     pub async fn schema_version(&self) -> Result<i64, StoreError> {
-        applied_version(&mut *self.read().await?).await
+        self.view(|db| match db.exists(HAS_VERSIONS, ())? {
+            true => db.value(LAST_VERSION, ()),
+            false => Ok(0),
+        })
+        .await
     }
 
     /// The version of the last migration that this program ships.
@@ -118,15 +126,9 @@ fn known_version(migrator: &Migrator) -> i64 {
 }
 
 async fn applied_version(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
-    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
-        .fetch_one(&mut *connection)
-        .await?;
-    if tables == 0 {
+    let versions = sqlx::query(HAS_VERSIONS).fetch_optional(&mut *connection).await?;
+    if versions.is_none() {
         return Ok(0);
     }
-    Ok(
-        sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM _sqlx_migrations")
-            .fetch_one(connection)
-            .await?,
-    )
+    Ok(sqlx::query_scalar(LAST_VERSION).fetch_one(connection).await?)
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{Connection, InterruptHandle};
 
 use super::Db;
+use crate::sqlite::maintain::blocking;
 use crate::{Sqlite, StoreError};
 
 impl Sqlite {
@@ -42,6 +43,18 @@ impl Sqlite {
             Err(error) if error.is_panic() => Err(StoreError::Panicked.into()),
             Err(error) => Err(StoreError::unavailable(error).into()),
         }
+    }
+}
+
+impl Sqlite {
+    /// SQLite does it outside of a transaction only.
+    pub(in crate::sqlite) async fn vacuum_into(&self, target: String) -> Result<(), StoreError> {
+        let lent = self.inner.pool.take().await?;
+        blocking(move || {
+            lent.connection()?.execute("VACUUM INTO ?", (target,))?;
+            Ok(())
+        })
+        .await
     }
 }
 
