@@ -1,7 +1,7 @@
 //! Queue and ledger in one SQLite database, `learning.db`: every step of a job and the row that tells of it are one
 //! transaction, so that a review can neither end unseen nor be shown as what it is not.
 //!
-//! What a step means is decided by the core ([`Review`]) and the queue ([`SqliteJobs`]); here the two are tied together.
+//! What a step means is decided by the core ([`Review`]) and the queue ([`JobSteps`]); here the two are tied together.
 
 mod curation;
 mod journal;
@@ -16,16 +16,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::SqliteConnection;
 use steward_base::Clock;
 use steward_base::names::{ReviewId, TeamId};
 use steward_curator_core::review::{Due, Ending, Problem, Review, ReviewState, review_name};
 use steward_curator_core::{Error, plan};
 use steward_queue::{
-    Cancelled, Claim, ClaimRequest, ClaimedJob, Enqueued, Heartbeat, NewJob, QueueError, QueueOptions, SqliteJobs,
+    Cancelled, Claim, ClaimRequest, ClaimedJob, Enqueued, Heartbeat, JobSteps, NewJob, QueueError, QueueOptions,
 };
 use steward_runtime::failpoint;
-use steward_store::{BoxFuture, Sqlite, SqliteOptions, StoreError};
+use steward_store::{Db, SqlError, Sqlite, SqliteOptions, StoreError};
 use tokio::sync::Notify;
 
 pub(crate) use curation::{Candidate, ClaimedRun, NewRun, RunTried};
@@ -51,7 +50,7 @@ pub(crate) struct Claimed {
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     sqlite: Sqlite,
-    jobs: SqliteJobs,
+    steps: JobSteps,
     clock: Arc<dyn Clock>,
     signals: Arc<Signals>,
     metrics: Metrics,
@@ -86,8 +85,8 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
         Self(Error::store(StoreError::from(error)))
     }
 }
@@ -118,13 +117,14 @@ impl Ledger {
                 migrator: &MIGRATIONS,
                 readers,
                 on_connect: None,
+                on_open: None,
             },
         )
         .await?;
-        let jobs = SqliteJobs::new(Arc::clone(&clock), options);
+        let steps = JobSteps::new(Arc::clone(&clock), options);
         Ok(Self {
             sqlite,
-            jobs,
+            steps,
             clock,
             signals: Arc::default(),
             metrics: Metrics::of_process(),
@@ -148,14 +148,12 @@ impl Ledger {
     /// Puts due reviews into the queue and the ledger, once per id. A newer one takes over an older one that waits, and
     /// asks one that runs to give way (`R-2`). Answers how many were new.
     pub(crate) async fn enqueue(&self, dues: Vec<Due>) -> Result<u64, Error> {
-        let new = self.write_and_tell(move |ledger, connection| {
-            Box::pin(async move {
-                let mut new = 0;
-                for due in dues {
-                    new += u64::from(ledger.enqueue_one(connection, due).await?);
-                }
-                Ok(new)
-            })
+        let new = self.write_and_tell(move |ledger, db| {
+            let mut new = 0;
+            for due in dues {
+                new += u64::from(ledger.enqueue_one(db, due)?);
+            }
+            Ok(new)
         });
         let new = new.await?;
         if new > 0 {
@@ -165,7 +163,7 @@ impl Ledger {
         Ok(new)
     }
 
-    async fn enqueue_one(&self, connection: &mut SqliteConnection, due: Due) -> Result<bool, Failure> {
+    fn enqueue_one(&self, db: Db<'_>, due: Due) -> Result<bool, Failure> {
         let job = NewJob {
             team: due.team.clone(),
             id: due.id.to_string(),
@@ -176,19 +174,17 @@ impl Ledger {
             start_by: Some(plan::start_by(due.created_at)),
         };
         let mut review = Review::queued(due);
-        match self.jobs.enqueue(connection, job).await? {
+        match self.steps.enqueue(db, &job)? {
             Enqueued::Known(_) => return Ok(false),
             Enqueued::New => {}
             Enqueued::Absorbed(older) => {
-                let mut older = rows::get(connection, &review.team, &older).await?.ok_or_else(lost)?;
+                let mut older = rows::get(db, &review.team, &older)?.ok_or_else(lost)?;
                 review.absorb(&mut older, self.clock.now());
-                self.keep(connection, &older).await?;
+                self.keep(db, &older)?;
             }
         }
-        self.keep(connection, &review).await?;
-        self.jobs
-            .ask_to_give_way(connection, &review.team, review.session.as_str())
-            .await?;
+        self.keep(db, &review)?;
+        self.steps.ask_to_give_way(db, &review.team, review.session.as_str())?;
         Ok(true)
     }
 
@@ -199,29 +195,19 @@ impl Ledger {
             kinds: vec![REVIEW.to_owned()],
             lease,
         };
-        let claimed = self.write_and_tell(move |ledger, connection| {
-            Box::pin(async move {
-                let claimed = ledger.jobs.claim(connection, &request).await?;
-                ledger.settle_swept(connection).await?;
-                let Some(job) = claimed else { return Ok(None) };
-                let claim = &job.claim;
-                let Some(mut review) = rows::readable(connection, &claim.team, &claim.job).await? else {
-                    // One damaged row must not keep all others waiting.
-                    let message = "its row cannot be read".to_owned();
-                    let failure = steward_queue::Failure {
-                        message,
-                        retry: false,
-                        not_before: None,
-                    };
-                    ledger.jobs.fail(connection, claim, &failure).await?;
-                    return Ok(None);
-                };
-                review.begin(job.job.attempts);
-                // Inside, since an idle worker looks for work all the time.
-                failpoint::hit("review.claim.before");
-                ledger.keep(connection, &review).await?;
-                Ok(Some(Claimed { job, review }))
-            })
+        let claimed = self.write_and_tell(move |ledger, db| {
+            let claimed = ledger.steps.claim(db, &request)?;
+            ledger.settle_swept(db)?;
+            let Some(job) = claimed else { return Ok(None) };
+            let Some(mut review) = rows::readable(db, &job.claim.team, &job.claim.job)? else {
+                ledger.give_up(db, &job.claim)?;
+                return Ok(None);
+            };
+            review.begin(job.job.attempts);
+            // Inside, since an idle worker looks for work all the time.
+            failpoint::hit("review.claim.before");
+            ledger.keep(db, &review)?;
+            Ok(Some(Claimed { job, review }))
         });
         let claimed = claimed.await?;
         if claimed.is_some() {
@@ -230,14 +216,23 @@ impl Ledger {
         Ok(claimed)
     }
 
+    /// Ends a job whose row is damaged: it must not keep all others waiting.
+    fn give_up(&self, db: Db<'_>, claim: &Claim) -> Result<(), Failure> {
+        let failure = steward_queue::Failure {
+            message: "its row cannot be read".to_owned(),
+            retry: false,
+            not_before: None,
+        };
+        self.steps.fail(db, claim, &failure)?;
+        Ok(())
+    }
+
     /// Takes back reviews whose worker was not heard of; those without a try left end here.
     pub(crate) async fn sweep(&self) -> Result<u64, Error> {
-        let swept = self.write_and_tell(|ledger, connection| {
-            Box::pin(async move {
-                let swept = ledger.jobs.sweep(connection).await?;
-                ledger.settle_swept(connection).await?;
-                Ok(swept.waiting + swept.ended)
-            })
+        let swept = self.write_and_tell(|ledger, db| {
+            let swept = ledger.steps.sweep(db)?;
+            ledger.settle_swept(db)?;
+            Ok(swept.waiting + swept.ended)
         });
         let swept = swept.await?;
         if swept > 0 {
@@ -249,26 +244,22 @@ impl Ledger {
     /// Renews a lease and brings back what others ask of the worker.
     pub(crate) async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<Heartbeat, Error> {
         let claim = claim.clone();
-        let beat = self.write(move |ledger, connection| {
-            Box::pin(async move { Ok(ledger.jobs.heartbeat(connection, &claim, lease).await?) })
-        });
-        beat.await
+        self.write(move |ledger, db| Ok(ledger.steps.heartbeat(db, &claim, lease)?))
+            .await
     }
 
     /// Ends a waiting review at once and asks a running one to stop.
     pub(crate) async fn cancel(&self, team: &TeamId, id: &ReviewId) -> Result<Review, Error> {
         let (team, id) = (team.clone(), id.clone());
-        let cancelled = self.write_and_tell(move |ledger, connection| {
-            Box::pin(async move {
-                let mut review = ledger.existing(connection, &team, &id).await?;
-                review.may_be_cancelled()?;
-                if ledger.jobs.cancel(connection, &team, id.as_str()).await? == Cancelled::AtOnce {
-                    let report = review.report.clone();
-                    review.end(Ending::Cancelled(by_a_person()), report, ledger.clock.now());
-                    ledger.keep(connection, &review).await?;
-                }
-                Ok(review)
-            })
+        let cancelled = self.write_and_tell(move |ledger, db| {
+            let mut review = existing(db, &team, &id)?;
+            review.may_be_cancelled()?;
+            if ledger.steps.cancel(db, &team, id.as_str())? == Cancelled::AtOnce {
+                let report = review.report.clone();
+                review.end(Ending::Cancelled(by_a_person()), report, ledger.clock.now());
+                ledger.keep(db, &review)?;
+            }
+            Ok(review)
         });
         let review = cancelled.await?;
         self.signals.asked.notify_waiters();
@@ -278,43 +269,44 @@ impl Ledger {
     /// Gives a failed, dead or cancelled review a fresh start. Its journal is kept, so that no write is done twice.
     pub(crate) async fn retry(&self, team: &TeamId, id: &ReviewId) -> Result<Review, Error> {
         let (team, id) = (team.clone(), id.clone());
-        let retried = self.write_and_tell(move |ledger, connection| {
-            Box::pin(async move {
-                let mut review = ledger.existing(connection, &team, &id).await?;
-                review.retry()?;
-                ledger.jobs.revive(connection, &team, id.as_str()).await?;
-                ledger.keep(connection, &review).await?;
-                Ok(review)
-            })
+        let retried = self.write_and_tell(move |ledger, db| {
+            let mut review = existing(db, &team, &id)?;
+            review.retry()?;
+            ledger.steps.revive(db, &team, id.as_str())?;
+            ledger.keep(db, &review)?;
+            Ok(review)
         });
         let review = retried.await?;
         self.signals.claimable.notify_waiters();
         Ok(review)
     }
 
-    async fn existing(
+    /// A read of what is found by a key, of one moment.
+    async fn read<T>(&self, work: impl FnOnce(Db<'_>) -> Result<T, Failure>) -> Result<T, Error> {
+        self.sqlite.view(work).await.map_err(|Failure(error)| error)
+    }
+
+    /// A read that may take longer, of one moment.
+    async fn read_beside<T: Send + 'static>(
         &self,
-        connection: &mut SqliteConnection,
-        team: &TeamId,
-        id: &ReviewId,
-    ) -> Result<Review, Failure> {
-        let found = rows::get(connection, team, id.as_str()).await?;
-        Ok(found.ok_or_else(|| Error::ReviewNotFound {
-            review: review_name(team, id),
-        })?)
+        work: impl FnOnce(&Self, Db<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Error> {
+        let ledger = self.clone();
+        let read = self.sqlite.view_beside(move |db| work(&ledger, db));
+        read.await.map_err(|Failure(error)| error)
     }
 
     /// One transaction.
     async fn write<T: Send + 'static>(
         &self,
-        operation: impl for<'c> FnOnce(Self, &'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
+        operation: impl FnOnce(&Self, Db<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let ended: Arc<Mutex<Vec<ReviewState>>> = Arc::default();
         let ledger = Self {
             ended: Arc::clone(&ended),
             ..self.clone()
         };
-        let outcome = self.sqlite.write(move |connection| operation(ledger, connection)).await;
+        let outcome = self.sqlite.update(move |db| operation(&ledger, db)).await;
         if outcome.is_ok() {
             for state in std::mem::take(&mut *ended.lock().unwrap_or_else(PoisonError::into_inner)) {
                 self.metrics.ended(state);
@@ -324,8 +316,8 @@ impl Ledger {
     }
 
     /// Keeps a row as a change that people are shown, and notes its end.
-    async fn keep(&self, connection: &mut SqliteConnection, review: &Review) -> Result<(), Failure> {
-        rows::save_changed(connection, review).await?;
+    fn keep(&self, db: Db<'_>, review: &Review) -> Result<(), Failure> {
+        rows::save_changed(db, review)?;
         if review.state.is_final() {
             let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
             ended.push(review.state);
@@ -336,12 +328,20 @@ impl Ledger {
     /// One transaction; whoever watches hears of it afterwards.
     async fn write_and_tell<T: Send + 'static>(
         &self,
-        operation: impl for<'c> FnOnce(Self, &'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
+        operation: impl FnOnce(&Self, Db<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let outcome = self.write(operation).await?;
         self.signals.changed.notify_waiters();
         Ok(outcome)
     }
+}
+
+/// A review that a person names.
+fn existing(db: Db<'_>, team: &TeamId, id: &ReviewId) -> Result<Review, Failure> {
+    let missing = || Error::ReviewNotFound {
+        review: review_name(team, id),
+    };
+    Ok(rows::get(db, team, id.as_str())?.ok_or_else(missing)?)
 }
 
 fn by_a_person() -> Problem {

@@ -9,13 +9,13 @@ mod tests;
 
 use std::time::Duration;
 
-use sqlx::SqliteConnection;
 use steward_base::names::{TeamId, UserId};
 use steward_base::{PerTeam, Timestamp};
 use steward_curator_core::Error;
 use steward_curator_core::curation::due::{self, Rhythm, Verdict};
 use steward_curator_core::curation::{Kind, Result as RunResult, Run, RunId, RunState, TeamClock, run_name};
 use steward_queue::{ClaimRequest, ClaimedJob, NewJob};
+use steward_store::Db;
 
 use super::{Failure, Ledger};
 
@@ -56,28 +56,26 @@ pub(crate) struct ClaimedRun {
 impl Ledger {
     /// Puts a run into the queue. The same request id again answers with the first run.
     pub(crate) async fn request_run(&self, new: NewRun) -> Result<Run, Error> {
-        let requested =
-            self.write(move |ledger, connection| Box::pin(async move { ledger.request_in(connection, new).await }));
-        let run = requested.await?;
+        let run = self.write(move |ledger, db| ledger.request_in(db, new)).await?;
         self.signals().claimable.notify_waiters();
         Ok(run)
     }
 
-    async fn request_in(&self, connection: &mut SqliteConnection, new: NewRun) -> Result<Run, Failure> {
-        if let Some(first) = rows::requested(connection, &new.team, &new.requester, &new.request_id).await? {
+    fn request_in(&self, db: Db<'_>, new: NewRun) -> Result<Run, Failure> {
+        if let Some(first) = rows::requested(db, &new.team, &new.requester, &new.request_id)? {
             if (first.kind, &first.undoes) == (new.kind, &new.undoes) {
                 return Ok(first);
             }
             return Err(Error::request_id_reused(new.request_id).into());
         }
         if let Some(undoes) = &new.undoes {
-            let found = rows::get(connection, &new.team, undoes.as_str()).await?;
+            let found = rows::get(db, &new.team, undoes.as_str())?;
             let missing = || Error::RunNotFound {
                 run: run_name(&new.team, undoes),
             };
             found.ok_or_else(missing)?.may_be_undone()?;
         }
-        if let Some(run) = rows::open(connection, &new.team).await? {
+        if let Some(run) = rows::open(db, &new.team)? {
             return Err(Error::CurationOpen { run: run.name() }.into());
         }
         let run = Run {
@@ -94,16 +92,11 @@ impl Ledger {
             created_at: self.clock.now(),
             ended_at: None,
         };
-        self.put_in(connection, &run, Some(&new.request_id)).await?;
+        self.put_in(db, &run, Some(&new.request_id))?;
         Ok(run)
     }
 
-    async fn put_in(
-        &self,
-        connection: &mut SqliteConnection,
-        run: &Run,
-        request_id: Option<&str>,
-    ) -> Result<(), Failure> {
+    fn put_in(&self, db: Db<'_>, run: &Run, request_id: Option<&str>) -> Result<(), Failure> {
         let job = NewJob {
             team: run.team.clone(),
             id: run.id.to_string(),
@@ -113,22 +106,20 @@ impl Ledger {
             run_at: None,
             start_by: None,
         };
-        self.jobs.enqueue(connection, job).await?;
-        rows::insert(connection, run, request_id).await
+        self.steps.enqueue(db, &job)?;
+        rows::insert(db, run, request_id)
     }
 
     /// Puts a run into the queue for each team that is due (`C-1`), and begins to count for those seen for the first
     /// time. Answers how many runs there are.
     pub(crate) async fn enqueue_due(&self, candidates: Vec<Candidate>, rhythm: PerTeam<Rhythm>) -> Result<u64, Error> {
-        let enqueued = self.write(move |ledger, connection| {
-            Box::pin(async move {
-                let mut runs = 0;
-                for candidate in candidates {
-                    let rhythm = *rhythm.of(&candidate.team);
-                    runs += u64::from(ledger.enqueue_if_due(connection, candidate, rhythm).await?);
-                }
-                Ok(runs)
-            })
+        let enqueued = self.write(move |ledger, db| {
+            let mut runs = 0;
+            for candidate in candidates {
+                let rhythm = *rhythm.of(&candidate.team);
+                runs += u64::from(ledger.enqueue_if_due(db, candidate, rhythm)?);
+            }
+            Ok(runs)
         });
         let runs = enqueued.await?;
         if runs > 0 {
@@ -137,12 +128,7 @@ impl Ledger {
         Ok(runs)
     }
 
-    async fn enqueue_if_due(
-        &self,
-        connection: &mut SqliteConnection,
-        candidate: Candidate,
-        rhythm: Rhythm,
-    ) -> Result<bool, Failure> {
+    fn enqueue_if_due(&self, db: Db<'_>, candidate: Candidate, rhythm: Rhythm) -> Result<bool, Failure> {
         let now = self.clock.now();
         let Candidate {
             team,
@@ -150,16 +136,16 @@ impl Ledger {
             last_active,
             users,
         } = candidate;
-        let clock = rows::clock(connection, &team).await?;
+        let clock = rows::clock(db, &team)?;
         match due::decide(now, clock.as_ref(), last_active, rhythm) {
             Verdict::Wait => return Ok(false),
             Verdict::Seed => {
-                rows::count_from(connection, &team, now).await?;
+                rows::count_from(db, &team, now)?;
                 return Ok(false);
             }
             Verdict::Run => {}
         }
-        if users.is_empty() || rows::open(connection, &team).await?.is_some() {
+        if users.is_empty() || rows::open(db, &team)?.is_some() {
             return Ok(false);
         }
         let run = Run {
@@ -177,8 +163,8 @@ impl Ledger {
             ended_at: None,
         };
         // One run, however far the clock has jumped.
-        rows::count_from(connection, &run.team, now).await?;
-        self.put_in(connection, &run, None).await?;
+        rows::count_from(db, &run.team, now)?;
+        self.put_in(db, &run, None)?;
         Ok(true)
     }
 
@@ -189,25 +175,18 @@ impl Ledger {
             kinds: vec![CURATION.to_owned()],
             lease,
         };
-        let claimed = self.write_and_tell(move |ledger, connection| {
-            Box::pin(async move {
-                let claimed = ledger.jobs.claim(connection, &request).await?;
-                ledger.settle_swept(connection).await?;
-                let Some(job) = claimed else { return Ok(None) };
-                let Some(mut run) = rows::readable(connection, &job.claim.team, &job.claim.job).await? else {
-                    let failure = steward_queue::Failure {
-                        message: "its row cannot be read".to_owned(),
-                        retry: false,
-                        not_before: None,
-                    };
-                    ledger.jobs.fail(connection, &job.claim, &failure).await?;
-                    return Ok(None);
-                };
-                run.state = RunState::Running;
-                run.attempts = job.job.attempts;
-                rows::update(connection, &run).await?;
-                Ok(Some(ClaimedRun { job, run }))
-            })
+        let claimed = self.write_and_tell(move |ledger, db| {
+            let claimed = ledger.steps.claim(db, &request)?;
+            ledger.settle_swept(db)?;
+            let Some(job) = claimed else { return Ok(None) };
+            let Some(mut run) = rows::readable(db, &job.claim.team, &job.claim.job)? else {
+                ledger.give_up(db, &job.claim)?;
+                return Ok(None);
+            };
+            run.state = RunState::Running;
+            run.attempts = job.job.attempts;
+            rows::update(db, &run)?;
+            Ok(Some(ClaimedRun { job, run }))
         });
         claimed.await
     }
@@ -215,19 +194,13 @@ impl Ledger {
     /// Stops or starts again what runs by itself. The interval goes on counting meanwhile.
     pub(crate) async fn set_paused(&self, team: &TeamId, paused: bool) -> Result<(), Error> {
         let team = team.clone();
-        self.write(move |ledger, connection| {
-            Box::pin(async move { rows::set_paused(connection, &team, paused, ledger.clock.now()).await })
-        })
-        .await
+        self.write(move |ledger, db| rows::set_paused(db, &team, paused, ledger.clock.now()))
+            .await
     }
 
     /// When the team's library is due, and the run that has not ended.
     pub(crate) async fn curation_status(&self, team: &TeamId) -> Result<(Option<TeamClock>, Option<Run>), Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            let clock = rows::clock(&mut connection, team).await?;
-            Ok::<_, Failure>((clock, rows::open(&mut connection, team).await?))
-        };
-        read.await.map_err(|Failure(error)| error)
+        self.read(|db| Ok((rows::clock(db, team)?, rows::open(db, team)?)))
+            .await
     }
 }

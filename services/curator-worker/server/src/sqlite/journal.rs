@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::{Row as _, SqliteConnection};
 use steward_agent::kernel::StepRef;
 use steward_base::names::TeamId;
 use steward_curator_core::Error;
 use steward_curator_core::ports::{CallRecord, Journal, Journalled, KeptReply, Opening};
 use steward_queue::Claim;
 use steward_runtime::failpoint;
+use steward_store::{Db, Row};
 
 use super::{Failure, Ledger};
 
@@ -42,11 +42,9 @@ impl SqliteJournal {
     async fn add(&self, entry: Entry, content: &(impl Serialize + Sync)) -> Result<(), Error> {
         let content = serde_json::to_string(content).map_err(|error| Error::unreadable("a journal entry", error))?;
         let claim = self.claim.clone();
-        let added = self.ledger.write(move |ledger, connection| {
-            Box::pin(async move {
-                ledger.jobs.check(connection, &claim).await?;
-                insert(connection, &claim, entry, &content).await
-            })
+        let added = self.ledger.write(move |ledger, db| {
+            ledger.steps.check(db, &claim)?;
+            insert(db, &claim, entry, &content)
         });
         added.await
     }
@@ -55,11 +53,10 @@ impl SqliteJournal {
 #[async_trait]
 impl Journal for SqliteJournal {
     async fn load(&self) -> Result<Journalled, Error> {
-        let read = async {
-            let mut connection = self.ledger.sqlite.read().await?;
-            load(&mut connection, &self.claim.team, &self.claim.job).await
-        };
-        read.await.map_err(|Failure(error)| error)
+        let claim = self.claim.clone();
+        self.ledger
+            .read_beside(move |_, db| load(db, &claim.team, &claim.job))
+            .await
     }
 
     async fn record_opening(&self, opening: &Opening) -> Result<(), Error> {
@@ -79,76 +76,55 @@ impl Journal for SqliteJournal {
     }
 }
 
-async fn insert(connection: &mut SqliteConnection, claim: &Claim, entry: Entry, content: &str) -> Result<(), Failure> {
+fn insert(db: Db<'_>, claim: &Claim, entry: Entry, content: &str) -> Result<(), Failure> {
     let fence = i64::try_from(claim.fence).unwrap_or(i64::MAX);
     let (team, job) = (claim.team.as_str(), claim.job.as_str());
-    let query = match entry {
-        Entry::Opening => {
-            sqlx::query("INSERT INTO journal_opening (team, job, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
-                .bind(team)
-                .bind(job)
-                .bind(content)
-        }
-        Entry::Reply(at) => sqlx::query(
+    match entry {
+        Entry::Opening => db.execute(
+            "INSERT INTO journal_opening (team, job, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (team, job, content),
+        )?,
+        Entry::Reply(at) => db.execute(
             "INSERT INTO journal_reply (team, job, step, attempt, content, fence) VALUES (?, ?, ?, ?, ?, ?)
              ON CONFLICT DO NOTHING",
-        )
-        .bind(team)
-        .bind(job)
-        .bind(at.step)
-        .bind(at.attempt)
-        .bind(content)
-        .bind(fence),
-        Entry::Answer { step, call } => sqlx::query(
+            (team, job, at.step, at.attempt, content, fence),
+        )?,
+        Entry::Answer { step, call } => db.execute(
             "INSERT INTO journal_answer (team, job, step, call, content, fence) VALUES (?, ?, ?, ?, ?, ?)
              ON CONFLICT DO NOTHING",
-        )
-        .bind(team)
-        .bind(job)
-        .bind(step)
-        .bind(call)
-        .bind(content)
-        .bind(fence),
+            (team, job, step, call, content, fence),
+        )?,
     };
-    query.execute(connection).await?;
     Ok(())
 }
 
 /// Everything that the tries of a job have journalled.
-pub(super) async fn load(connection: &mut SqliteConnection, team: &TeamId, job: &str) -> Result<Journalled, Failure> {
-    let mut journalled = Journalled::default();
-    let opening: Option<String> = sqlx::query_scalar("SELECT content FROM journal_opening WHERE team = ? AND job = ?")
-        .bind(team.as_str())
-        .bind(job)
-        .fetch_optional(&mut *connection)
-        .await?;
-    journalled.opening = opening.as_deref().map(parse).transpose()?;
-    let replies = sqlx::query("SELECT step, attempt, content FROM journal_reply WHERE team = ? AND job = ?")
-        .bind(team.as_str())
-        .bind(job)
-        .fetch_all(&mut *connection)
-        .await?;
-    for row in replies {
-        let at = StepRef {
-            step: row.try_get("step")?,
-            attempt: row.try_get("attempt")?,
-        };
-        journalled.replies.insert(at, parse(row.try_get("content")?)?);
-    }
-    let answers = sqlx::query("SELECT step, call, content FROM journal_answer WHERE team = ? AND job = ?")
-        .bind(team.as_str())
-        .bind(job)
-        .fetch_all(&mut *connection)
-        .await?;
-    for row in answers {
-        let call = usize::try_from(row.try_get::<i64, _>("call")?).unwrap_or(usize::MAX);
-        journalled
-            .answers
-            .insert((row.try_get("step")?, call), parse(row.try_get("content")?)?);
-    }
-    Ok(journalled)
+pub(super) fn load(db: Db<'_>, team: &TeamId, job: &str) -> Result<Journalled, Failure> {
+    let key = (team.as_str(), job);
+    let opening = "SELECT content FROM journal_opening WHERE team = ? AND job = ?";
+    let replies = "SELECT step, attempt, content FROM journal_reply WHERE team = ? AND job = ?";
+    let answers = "SELECT step, call, content FROM journal_answer WHERE team = ? AND job = ?";
+    Ok(Journalled {
+        opening: db.first(opening, key, content)?,
+        replies: db.all(replies, key, reply)?.into_iter().collect(),
+        answers: db.all(answers, key, answer)?.into_iter().collect(),
+    })
 }
 
-fn parse<T: DeserializeOwned>(content: &str) -> Result<T, Failure> {
-    Ok(serde_json::from_str(content).map_err(|error| Error::unreadable("a journal entry", error))?)
+fn reply(row: &Row<'_>) -> Result<(StepRef, KeptReply), Failure> {
+    let at = StepRef {
+        step: row.get("step")?,
+        attempt: row.get("attempt")?,
+    };
+    Ok((at, content(row)?))
+}
+
+fn answer(row: &Row<'_>) -> Result<((u32, usize), CallRecord), Failure> {
+    let call = usize::try_from(row.get::<_, i64>("call")?).unwrap_or(usize::MAX);
+    Ok(((row.get("step")?, call), content(row)?))
+}
+
+fn content<T: DeserializeOwned>(row: &Row<'_>) -> Result<T, Failure> {
+    let content: String = row.get("content")?;
+    Ok(serde_json::from_str(&content).map_err(|error| Error::unreadable("a journal entry", error))?)
 }

@@ -1,14 +1,24 @@
 //! Reading the ledger on behalf of a person.
 
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection as _, Row as _};
 use steward_base::names::{ReviewId, SessionId, TeamId, UserId};
 use steward_curator_core::Error;
 use steward_curator_core::review::{Review, review_name};
 use steward_queue::QueueStats;
+use steward_store::{Db, Row};
 
-use super::rows::{self, read};
-use super::{Failure, Ledger};
+use super::{Failure, Ledger, rows};
+
+const PAGE: &str = "\
+SELECT * FROM review
+WHERE team = ?1 AND user_id = ?2 AND (?3 IS NULL OR session = ?3)
+  AND (created_at < ?4 OR (created_at = ?4 AND id < ?5))
+ORDER BY created_at DESC, id DESC LIMIT ?6";
+
+const CHANGED: &str = "\
+SELECT * FROM review
+WHERE team = ?1 AND user_id = ?2 AND (?3 IS NULL OR session = ?3) AND change_seq > ?4
+  AND (?5 = 'all' OR state IN ('queued', 'running'))
+ORDER BY change_seq LIMIT ?6";
 
 /// Whose reviews, and of which session.
 #[derive(Debug, Clone)]
@@ -16,6 +26,14 @@ pub(crate) struct Whose {
     pub(crate) team: TeamId,
     pub(crate) user: UserId,
     pub(crate) session: Option<SessionId>,
+}
+
+impl Whose {
+    /// As columns have it.
+    fn columns(&self) -> (&str, &str, Option<&str>) {
+        let session = self.session.as_ref().map(SessionId::as_str);
+        (self.team.as_str(), self.user.as_str(), session)
+    }
 }
 
 /// A page of reviews, newest first.
@@ -37,11 +55,7 @@ pub(crate) struct Changes {
 impl Ledger {
     /// A review of this person.
     pub(crate) async fn get(&self, team: &TeamId, user: &UserId, id: &ReviewId) -> Result<Review, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            rows::get(&mut connection, team, id.as_str()).await
-        };
-        let found = read.await.map_err(|Failure(error)| error)?;
+        let found = self.read(|db| rows::get(db, team, id.as_str())).await?;
         found
             .filter(|review| review.user == *user)
             .ok_or_else(|| Error::ReviewNotFound {
@@ -51,35 +65,22 @@ impl Ledger {
 
     /// How the queue stands.
     pub(crate) async fn standing(&self) -> Result<QueueStats, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            Ok::<_, Failure>(self.jobs.stats(&mut connection).await?)
-        };
-        read.await.map_err(|Failure(error)| error)
+        self.read_beside(|ledger, db| Ok(ledger.steps.stats(db)?)).await
     }
 
     /// A page of at most `size` reviews before `before`, newest first.
     pub(crate) async fn list(&self, whose: &Whose, before: Option<(i64, String)>, size: u32) -> Result<Page, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            let (created, id) = before.unwrap_or((i64::MAX, String::new()));
-            let rows = sqlx::query(
-                "SELECT * FROM review
-                 WHERE team = ?1 AND user_id = ?2 AND (?3 IS NULL OR session = ?3)
-                   AND (created_at < ?4 OR (created_at = ?4 AND id < ?5))
-                 ORDER BY created_at DESC, id DESC LIMIT ?6",
+        let (created, id) = before.unwrap_or((i64::MAX, String::new()));
+        let whose = whose.clone();
+        let page = self.read_beside(move |_, db| {
+            let (team, user, session) = whose.columns();
+            db.all(
+                PAGE,
+                (team, user, session, created, id, i64::from(size) + 1),
+                rows::read,
             )
-            .bind(whose.team.as_str())
-            .bind(whose.user.as_str())
-            .bind(whose.session.as_ref().map(SessionId::as_str))
-            .bind(created)
-            .bind(id)
-            .bind(i64::from(size) + 1)
-            .fetch_all(&mut *connection)
-            .await?;
-            rows.iter().map(rows::read).collect::<Result<Vec<_>, Failure>>()
-        };
-        let mut reviews = read.await.map_err(|Failure(error)| error)?;
+        });
+        let mut reviews = page.await?;
         let more = reviews.len() > size as usize;
         reviews.truncate(size as usize);
         let next = reviews
@@ -99,38 +100,17 @@ impl Ledger {
         self.changes(whose, after, "all", limit).await
     }
 
-    async fn changes(&self, whose: &Whose, after: u64, which: &str, limit: u32) -> Result<Changes, Error> {
-        let read = async {
-            let mut connection = self.sqlite.read().await?;
-            // One view for rows and last number, so that no change falls between the two.
-            let mut view = connection.begin().await?;
-            let last: i64 = sqlx::query_scalar("SELECT coalesce(max(change_seq), 0) FROM review WHERE team = ?")
-                .bind(whose.team.as_str())
-                .fetch_one(&mut *view)
-                .await?;
-            let rows = sqlx::query(
-                "SELECT * FROM review
-                 WHERE team = ?1 AND user_id = ?2 AND (?3 IS NULL OR session = ?3) AND change_seq > ?4
-                   AND (?5 = 'all' OR state IN ('queued', 'running'))
-                 ORDER BY change_seq LIMIT ?6",
-            )
-            .bind(whose.team.as_str())
-            .bind(whose.user.as_str())
-            .bind(whose.session.as_ref().map(SessionId::as_str))
-            .bind(i64::try_from(after).unwrap_or(i64::MAX))
-            .bind(which)
-            .bind(limit)
-            .fetch_all(&mut *view)
-            .await?;
-            view.commit().await?;
-            let numbered = |row: &SqliteRow| -> Result<(u64, Review), Failure> {
-                let number: i64 = row.try_get("change_seq")?;
-                Ok((u64::try_from(number).unwrap_or(0), read(row)?))
-            };
-            let reviews = rows.iter().map(numbered).collect::<Result<Vec<_>, Failure>>()?;
-            Ok::<_, Failure>((reviews, u64::try_from(last).unwrap_or(0)))
-        };
-        let (reviews, last) = read.await.map_err(|Failure(error)| error)?;
+    async fn changes(&self, whose: &Whose, after: u64, which: &'static str, limit: u32) -> Result<Changes, Error> {
+        let whose = whose.clone();
+        // One view for rows and last number, so that no change falls between the two.
+        let changes = self.read_beside(move |_, db| {
+            let last = rows::last_change(db, &whose.team)?;
+            Ok((
+                changed(db, &whose, after, which, limit)?,
+                u64::try_from(last).unwrap_or(0),
+            ))
+        });
+        let (reviews, last) = changes.await?;
         // A full page ends where it ends; what lies beyond comes with the next.
         let last = match reviews.last() {
             Some((number, _)) if reviews.len() >= limit as usize => *number,
@@ -138,4 +118,14 @@ impl Ledger {
         };
         Ok(Changes { reviews, last })
     }
+}
+
+/// Changes with their numbers.
+fn changed(db: Db<'_>, whose: &Whose, after: u64, which: &str, limit: u32) -> Result<Vec<(u64, Review)>, Failure> {
+    let (team, user, session) = whose.columns();
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    db.all(CHANGED, (team, user, session, after, which, limit), |row: &Row<'_>| {
+        let number: i64 = row.get("change_seq")?;
+        Ok((u64::try_from(number).unwrap_or(0), rows::read(row)?))
+    })
 }

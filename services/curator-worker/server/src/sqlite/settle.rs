@@ -1,21 +1,28 @@
 //! The end of a try: the step of the queue and the row of the ledger, together.
 
-use sqlx::{Row as _, SqliteConnection};
+use steward_base::names::TeamId;
 use steward_curator_core::review::{Back, Ending, Problem, Review, ReviewState};
 use steward_curator_core::{Error, HaltReason, Report, Tried};
 use steward_queue::{Claim, Failure as TryFailure, JobState, QueueError, Release};
 use steward_runtime::failpoint;
+use steward_store::Db;
 
 use super::{Failure, Ledger, by_a_person, journal, lost, rows};
+
+/// Reviews whose job was taken from its worker.
+const STRAY: &str = "\
+SELECT review.team AS team, review.id AS id, queue_job.state AS state
+FROM review JOIN queue_job ON queue_job.team = review.team AND queue_job.id = review.id
+WHERE review.state IN ('queued', 'running')
+  AND (queue_job.state IN ('dead', 'cancelled')
+       OR (queue_job.state = 'waiting' AND review.state = 'running'))";
 
 impl Ledger {
     /// Ends a try as it came out. Answers the review as it is now; with a stale claim nothing happens.
     pub(crate) async fn settle(&self, claim: &Claim, tried: Tried) -> Result<Review, Error> {
         failpoint::hit("review.ledger.before");
         let claim = claim.clone();
-        let settled = self.write_and_tell(move |ledger, connection| {
-            Box::pin(async move { ledger.settle_in(connection, &claim, tried).await })
-        });
+        let settled = self.write_and_tell(move |ledger, db| ledger.settle_in(db, &claim, tried));
         let review = settled.await?;
         failpoint::hit("review.ledger.after");
         if review.state == ReviewState::Queued {
@@ -24,103 +31,80 @@ impl Ledger {
         Ok(review)
     }
 
-    async fn settle_in(
-        &self,
-        connection: &mut SqliteConnection,
-        claim: &Claim,
-        tried: Tried,
-    ) -> Result<Review, Failure> {
-        self.jobs.check(connection, claim).await?;
-        let review = rows::get(connection, &claim.team, &claim.job).await?.ok_or_else(lost)?;
+    fn settle_in(&self, db: Db<'_>, claim: &Claim, tried: Tried) -> Result<Review, Failure> {
+        self.steps.check(db, claim)?;
+        let review = rows::get(db, &claim.team, &claim.job)?.ok_or_else(lost)?;
         let Tried { reason, report } = tried;
         match reason {
             HaltReason::Ended(Ending::Finished) => {
-                self.jobs.complete(connection, claim).await?;
-                self.end(connection, review, Ending::Finished, report).await
+                self.steps.complete(db, claim)?;
+                self.end(db, review, Ending::Finished, report)
             }
             HaltReason::Ended(Ending::Failed(problem) | Ending::Dead(problem)) => {
-                let state = self.fail(connection, claim, &problem, false).await?;
-                self.after(connection, review, state, Ending::Failed(problem), Back::Retry, report)
-                    .await
+                let state = self.fail(db, claim, &problem, false)?;
+                self.after(db, review, state, Ending::Failed(problem), Back::Retry, report)
             }
             HaltReason::Ended(Ending::Cancelled(problem)) => {
-                self.jobs.cancel(connection, &claim.team, &claim.job).await?;
-                self.jobs.release(connection, claim, Release::Shutdown).await?;
-                self.end(connection, review, Ending::Cancelled(problem), report).await
+                self.steps.cancel(db, &claim.team, &claim.job)?;
+                self.steps.release(db, claim, Release::Shutdown)?;
+                self.end(db, review, Ending::Cancelled(problem), report)
             }
             HaltReason::TryAgain(problem) => {
-                let state = self.fail(connection, claim, &problem, true).await?;
-                self.after(connection, review, state, Ending::Dead(problem), Back::Retry, report)
-                    .await
+                let state = self.fail(db, claim, &problem, true)?;
+                self.after(db, review, state, Ending::Dead(problem), Back::Retry, report)
             }
             HaltReason::GiveWay => {
-                let state = self.give_way(connection, claim).await?;
-                self.released(connection, review, state, report).await
+                let state = self.give_way(db, claim)?;
+                self.released(db, review, state, report)
             }
             HaltReason::Shutdown => {
-                let state = self.jobs.release(connection, claim, Release::Shutdown).await?;
-                self.released(connection, review, state, report).await
+                let state = self.steps.release(db, claim, Release::Shutdown)?;
+                self.released(db, review, state, report)
             }
             // Nothing may be written any more; whoever has the job now tells of it.
             HaltReason::LeaseLost => Ok(review),
         }
     }
 
-    async fn fail(
-        &self,
-        connection: &mut SqliteConnection,
-        claim: &Claim,
-        problem: &Problem,
-        retry: bool,
-    ) -> Result<JobState, Failure> {
+    fn fail(&self, db: Db<'_>, claim: &Claim, problem: &Problem, retry: bool) -> Result<JobState, Failure> {
         let failure = TryFailure {
             message: problem.reason.clone(),
             retry,
             not_before: None,
         };
-        Ok(self.jobs.fail(connection, claim, &failure).await?)
+        Ok(self.steps.fail(db, claim, &failure)?)
     }
 
-    async fn give_way(&self, connection: &mut SqliteConnection, claim: &Claim) -> Result<JobState, Failure> {
-        match self.jobs.release(connection, claim, Release::GiveWay).await {
+    fn give_way(&self, db: Db<'_>, claim: &Claim) -> Result<JobState, Failure> {
+        match self.steps.release(db, claim, Release::GiveWay) {
             // Its worker counted wrongly; the review must not be lost for that.
-            Err(QueueError::NoReleaseLeft { .. }) => {
-                Ok(self.jobs.release(connection, claim, Release::Shutdown).await?)
-            }
+            Err(QueueError::NoReleaseLeft { .. }) => Ok(self.steps.release(db, claim, Release::Shutdown)?),
             other => Ok(other?),
         }
     }
 
     /// A review that went back. If a newer one of the session waits by now, that one takes it over (`R-2`).
-    async fn released(
-        &self,
-        connection: &mut SqliteConnection,
-        mut review: Review,
-        state: JobState,
-        report: Report,
-    ) -> Result<Review, Failure> {
+    fn released(&self, db: Db<'_>, mut review: Review, state: JobState, report: Report) -> Result<Review, Failure> {
         let newer = match state {
-            JobState::Waiting => rows::newer_waiting(connection, &review).await?,
+            JobState::Waiting => rows::newer_waiting(db, &review)?,
             _ => None,
         };
         let Some(mut newer) = newer else {
             let ending = Ending::Cancelled(by_a_person());
-            return self
-                .after(connection, review, state, ending, Back::Released, report)
-                .await;
+            return self.after(db, review, state, ending, Back::Released, report);
         };
-        self.jobs.cancel(connection, &review.team, review.id.as_str()).await?;
+        self.steps.cancel(db, &review.team, review.id.as_str())?;
         review.report = report;
         newer.absorb(&mut review, self.clock.now());
-        self.keep(connection, &newer).await?;
-        self.keep(connection, &review).await?;
+        self.keep(db, &newer)?;
+        self.keep(db, &review)?;
         Ok(review)
     }
 
     /// The row follows the job: it waits again, or it ended.
-    async fn after(
+    fn after(
         &self,
-        connection: &mut SqliteConnection,
+        db: Db<'_>,
         mut review: Review,
         state: JobState,
         ending: Ending,
@@ -131,62 +115,45 @@ impl Ledger {
             JobState::Waiting | JobState::Running => {
                 review.go_back(back, report);
                 // That a try failed and another follows is noise; people are not told.
-                rows::save_quietly(connection, &review).await?;
+                rows::save_quietly(db, &review)?;
                 Ok(review)
             }
-            JobState::Cancelled => {
-                self.end(connection, review, Ending::Cancelled(by_a_person()), report)
-                    .await
-            }
-            JobState::Dead | JobState::Done | JobState::Absorbed => self.end(connection, review, ending, report).await,
+            JobState::Cancelled => self.end(db, review, Ending::Cancelled(by_a_person()), report),
+            JobState::Dead | JobState::Done | JobState::Absorbed => self.end(db, review, ending, report),
         }
     }
 
-    async fn end(
-        &self,
-        connection: &mut SqliteConnection,
-        mut review: Review,
-        ending: Ending,
-        report: Report,
-    ) -> Result<Review, Failure> {
+    fn end(&self, db: Db<'_>, mut review: Review, ending: Ending, report: Report) -> Result<Review, Failure> {
         review.end(ending, report, self.clock.now());
-        self.keep(connection, &review).await?;
+        self.keep(db, &review)?;
         Ok(review)
     }
 
     /// Brings rows into line with jobs that a sweep has taken from workers that were not heard of.
-    pub(super) async fn settle_swept(&self, connection: &mut SqliteConnection) -> Result<(), Failure> {
-        let stray = sqlx::query(
-            "SELECT review.team AS team, review.id AS id, queue_job.state AS state
-             FROM review JOIN queue_job ON queue_job.team = review.team AND queue_job.id = review.id
-             WHERE review.state IN ('queued', 'running')
-               AND (queue_job.state IN ('dead', 'cancelled')
-                    OR (queue_job.state = 'waiting' AND review.state = 'running'))",
-        )
-        .fetch_all(&mut *connection)
-        .await?;
-        for row in stray {
-            let (team, id) = (rows::team(row.try_get("team")?)?, row.try_get::<String, _>("id")?);
-            let Some(mut review) = rows::readable(connection, &team, &id).await? else {
+    pub(super) fn settle_swept(&self, db: Db<'_>) -> Result<(), Failure> {
+        let stray: Vec<(TeamId, String, String)> = db.all(STRAY, (), |row| {
+            Ok::<_, Failure>((rows::team(row.get("team")?)?, row.get("id")?, row.get("state")?))
+        })?;
+        for (team, id, state) in stray {
+            let Some(mut review) = rows::readable(db, &team, &id)? else {
                 continue;
             };
             let mut report = review.report.clone();
-            report.fill_from(&journal::load(connection, &team, &id).await?);
-            match row.try_get::<&str, _>("state")? {
+            report.fill_from(&journal::load(db, &team, &id)?);
+            match state.as_str() {
                 "waiting" => {
                     review.go_back(Back::Retry, report);
-                    rows::save_quietly(connection, &review).await?;
+                    rows::save_quietly(db, &review)?;
                 }
                 "cancelled" => {
-                    self.end(connection, review, Ending::Cancelled(by_a_person()), report)
-                        .await?;
+                    self.end(db, review, Ending::Cancelled(by_a_person()), report)?;
                 }
                 _ => {
                     let problem = Problem::new("WORKER_LOST", "The worker stopped in the middle of it, each time.");
-                    self.end(connection, review, Ending::Dead(problem), report).await?;
+                    self.end(db, review, Ending::Dead(problem), report)?;
                 }
             }
         }
-        self.settle_swept_runs(connection).await
+        self.settle_swept_runs(db)
     }
 }

@@ -385,16 +385,10 @@ async fn a_reply_that_an_earlier_version_kept_is_read() {
     rig.ledger.enqueue(vec![due("a", "s", 8, MEMORY)]).await.unwrap();
     let claim = rig.claim().await.job.claim;
     let old = r#"{"content":"hello","tool_calls":[],"finish":"stop","usage":{"input":3,"cached_input":null,"cache_write":null,"output":null,"reasoning":null}}"#;
-    let kept = rig.ledger.write(move |_, connection| {
-        Box::pin(async move {
-            sqlx::query(
-                "INSERT INTO journal_reply (team, job, step, attempt, content, fence) VALUES ('red', 'a', 0, 0, ?, 1)",
-            )
-            .bind(old)
-            .execute(connection)
-            .await?;
-            Ok(())
-        })
+    let kept = rig.ledger.write(move |_, db| {
+        let sql =
+            "INSERT INTO journal_reply (team, job, step, attempt, content, fence) VALUES ('red', 'a', 0, 0, ?, 1)";
+        Ok(db.execute(sql, [old])?)
     });
     kept.await.unwrap();
     let held = rig.ledger.journal(&claim).load().await.unwrap();
@@ -539,14 +533,9 @@ async fn a_damaged_row_holds_nobody_up() {
         .enqueue(vec![due("a", "s", 8, MEMORY), due("b", "other", 8, MEMORY)])
         .await
         .unwrap();
-    let damage = rig.ledger.write(|_, connection| {
-        Box::pin(async move {
-            sqlx::query("UPDATE review SET writes = 'x' WHERE id = 'a'")
-                .execute(connection)
-                .await?;
-            Ok(())
-        })
-    });
+    let damage = rig
+        .ledger
+        .write(|_, db| Ok(db.execute("UPDATE review SET writes = 'x' WHERE id = 'a'", ())?));
     damage.await.unwrap();
     assert!(rig.ledger.claim("w", LEASE).await.unwrap().is_none());
     assert_eq!(rig.claim().await.review.id.as_str(), "b");

@@ -10,7 +10,7 @@ use steward_curator_core::curation::execute::{Plan, RunJournal};
 use steward_queue::Claim;
 use steward_runtime::failpoint;
 
-use super::super::{Failure, Ledger};
+use super::super::Ledger;
 use super::rows::{self, unreadable};
 
 /// The journal of one claim.
@@ -33,60 +33,41 @@ impl Ledger {
 #[async_trait]
 impl RunJournal for CurationJournal {
     async fn seen(&self) -> Result<BTreeMap<String, Timestamp>, Error> {
-        let read = async {
-            let mut connection = self.ledger.sqlite.read().await?;
-            let rows: Vec<(String, i64)> = sqlx::query_as("SELECT skill, first_seen FROM curation_seen WHERE team = ?")
-                .bind(self.claim.team.as_str())
-                .fetch_all(&mut *connection)
-                .await?;
-            Ok::<_, Failure>(rows)
-        };
-        let rows = read.await.map_err(|Failure(error)| error)?;
-        Ok(rows
-            .into_iter()
-            .map(|(skill, at)| (skill, Timestamp::from_micros(at)))
-            .collect())
+        let team = self.claim.team.clone();
+        let seen = self.ledger.read_beside(move |_, db| {
+            let sql = "SELECT skill, first_seen FROM curation_seen WHERE team = ?";
+            db.all(sql, [team.as_str()], |row| {
+                Ok((row.get("skill")?, Timestamp::from_micros(row.get("first_seen")?)))
+            })
+        });
+        Ok(seen.await?.into_iter().collect())
     }
 
     async fn plan(&self) -> Result<Option<Plan>, Error> {
-        let read = async {
-            let mut connection = self.ledger.sqlite.read().await?;
-            let plan: Option<String> = sqlx::query_scalar("SELECT plan FROM curation_run WHERE team = ? AND id = ?")
-                .bind(self.claim.team.as_str())
-                .bind(&self.claim.job)
-                .fetch_one(&mut *connection)
-                .await?;
+        let claim = self.claim.clone();
+        let plan = self.ledger.read_beside(move |_, db| {
+            let sql = "SELECT plan FROM curation_run WHERE team = ? AND id = ?";
+            let plan: Option<String> = db.value(sql, (claim.team.as_str(), &claim.job))?;
             plan.map(|plan| serde_json::from_str(&plan).map_err(unreadable))
                 .transpose()
-        };
-        read.await.map_err(|Failure(error)| error)
+        });
+        plan.await
     }
 
     async fn keep_plan(&self, plan: &Plan) -> Result<(), Error> {
         let json = serde_json::to_string(plan).map_err(|error| Error::unreadable("a plan", error))?;
         let seen: Vec<String> = plan.first_seen().map(str::to_owned).collect();
         let (claim, at) = (self.claim.clone(), plan.at);
-        let kept = self.ledger.write(move |ledger, connection| {
-            Box::pin(async move {
-                ledger.jobs.check(connection, &claim).await?;
-                sqlx::query("UPDATE curation_run SET plan = ? WHERE team = ? AND id = ?")
-                    .bind(json)
-                    .bind(claim.team.as_str())
-                    .bind(&claim.job)
-                    .execute(&mut *connection)
-                    .await?;
-                for skill in seen {
-                    sqlx::query(
-                        "INSERT INTO curation_seen (team, skill, first_seen) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    )
-                    .bind(claim.team.as_str())
-                    .bind(skill)
-                    .bind(at.as_micros())
-                    .execute(&mut *connection)
-                    .await?;
-                }
-                Ok(())
-            })
+        let kept = self.ledger.write(move |ledger, db| {
+            ledger.steps.check(db, &claim)?;
+            let team = claim.team.as_str();
+            let sql = "UPDATE curation_run SET plan = ? WHERE team = ? AND id = ?";
+            db.execute(sql, (json, team, &claim.job))?;
+            for skill in seen {
+                let sql = "INSERT INTO curation_seen (team, skill, first_seen) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+                db.execute(sql, (team, skill, at.as_micros()))?;
+            }
+            Ok(())
         });
         kept.await?;
         failpoint::hit("curation.plan.after");
@@ -95,17 +76,11 @@ impl RunJournal for CurationJournal {
 
     async fn keep_snapshot(&self, snapshot: &str) -> Result<(), Error> {
         let (claim, snapshot) = (self.claim.clone(), snapshot.to_owned());
-        let kept = self.ledger.write(move |ledger, connection| {
-            Box::pin(async move {
-                ledger.jobs.check(connection, &claim).await?;
-                sqlx::query("UPDATE curation_run SET snapshot = ? WHERE team = ? AND id = ?")
-                    .bind(snapshot)
-                    .bind(claim.team.as_str())
-                    .bind(&claim.job)
-                    .execute(connection)
-                    .await?;
-                Ok(())
-            })
+        let kept = self.ledger.write(move |ledger, db| {
+            ledger.steps.check(db, &claim)?;
+            let sql = "UPDATE curation_run SET snapshot = ? WHERE team = ? AND id = ?";
+            db.execute(sql, (snapshot, claim.team.as_str(), &claim.job))?;
+            Ok(())
         });
         kept.await?;
         failpoint::hit("curation.snapshot.after");
@@ -113,11 +88,10 @@ impl RunJournal for CurationJournal {
     }
 
     async fn changed_nothing(&self, run: &RunId) -> Result<bool, Error> {
-        let read = async {
-            let mut connection = self.ledger.sqlite.read().await?;
-            rows::get(&mut connection, &self.claim.team, run.as_str()).await
-        };
-        let found = read.await.map_err(|Failure(error)| error)?;
+        let found = self
+            .ledger
+            .read(|db| rows::get(db, &self.claim.team, run.as_str()))
+            .await?;
         Ok(found.is_some_and(|run| run.changed_nothing()))
     }
 }
