@@ -63,9 +63,12 @@ impl Sqlite {
 
     /// The version of the last migration that was applied; zero for a schema without migrations.
     pub async fn schema_version(&self) -> Result<i64, StoreError> {
-        self.view(|db| match db.exists(HAS_VERSIONS, ())? {
-            true => db.value(LAST_VERSION, ()),
-            false => Ok(0),
+        self.view(|db| {
+            if db.exists(HAS_VERSIONS, ())? {
+                db.value(LAST_VERSION, ())
+            } else {
+                Ok(0)
+            }
         })
         .await
     }
