@@ -29,9 +29,13 @@ use steward_skill_core::record::{Files, Found, Revision};
 use steward_skill_core::store::{Change, CommitError, FirstAnswer, Purge, Reader, SkillStore, View};
 use steward_store::{Sqlite, SqliteOptions, StoreError};
 
+use self::write::Failure;
 use crate::keyring::Keyring;
 
 pub(crate) use hub::{Happened, HubFailure, Removed, Settled, Stored, Withdrawn};
+
+/// Most bytes of files that are read and hashed on the thread of whoever asks.
+const SMALL: u64 = 128 * 1024;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
@@ -49,6 +53,7 @@ impl SqliteSkillStore {
             migrator: &MIGRATIONS,
             readers,
             on_connect: None,
+            on_open: None,
         };
         Ok(Self {
             sqlite: Sqlite::open(path, options).await?,
@@ -108,28 +113,21 @@ pub(crate) async fn by_hand(file: &Path, statements: &[&'static str]) {
 #[async_trait]
 impl SkillStore for SqliteSkillStore {
     async fn first_answer(&self, team: &TeamId, scope: &str, id: &str) -> Result<Option<FirstAnswer>, StoreFault> {
-        let mut reader = self
-            .sqlite
-            .read()
-            .await
-            .map_err(|error| fault("look up an answer", error))?;
-        read::first_answer(&mut reader, team, scope, id)
-            .await
-            .map_err(|error| fault("look up an answer", error))
+        let found = self.sqlite.view(|db| read::first_answer(db, team, scope, id)).await;
+        found.map_err(|error| fault("look up an answer", error))
     }
 
     async fn list(&self, team: &TeamId, scopes: &[Scope], archived: bool) -> Result<Vec<Found>, StoreFault> {
-        let mut reader = self.sqlite.read().await.map_err(|error| fault("list skills", error))?;
-        read::list(&mut reader, team, scopes, archived)
-            .await
-            .map_err(|error| fault("list skills", error))
+        let (team, scopes) = (team.clone(), scopes.to_vec());
+        let listed = self
+            .sqlite
+            .view_beside(move |db| read::list(db, &team, &scopes, archived));
+        listed.await.map_err(|error| fault("list skills", error))
     }
 
     async fn named(&self, team: &TeamId, scopes: &[Scope], name: &SkillId) -> Result<Vec<Found>, StoreFault> {
-        let mut reader = self.sqlite.read().await.map_err(|error| fault("find a skill", error))?;
-        read::named(&mut reader, team, scopes, name)
-            .await
-            .map_err(|error| fault("find a skill", error))
+        let found = self.sqlite.view(|db| read::named(db, team, scopes, name)).await;
+        found.map_err(|error| fault("find a skill", error))
     }
 
     async fn revisions(
@@ -139,57 +137,49 @@ impl SkillStore for SqliteSkillStore {
         before: Option<u64>,
         limit: u32,
     ) -> Result<Vec<Revision>, StoreFault> {
-        let mut reader = self
+        let (team, uid) = (team.clone(), uid.to_owned());
+        let listed = self
             .sqlite
-            .read()
-            .await
-            .map_err(|error| fault("list revisions", error))?;
-        read::revisions(&mut reader, team, uid, before, limit).await
+            .view_beside(move |db| read::revisions(db, &team, &uid, before, limit));
+        listed.await.map_err(|failure| failure.into_fault("list revisions"))
     }
 
     async fn revision(&self, team: &TeamId, uid: &str, id: &str) -> Result<Option<Revision>, StoreFault> {
-        let mut reader = self
-            .sqlite
-            .read()
-            .await
-            .map_err(|error| fault("find a revision", error))?;
-        read::revision(&mut reader, team, uid, id).await
+        let found = self.sqlite.view(|db| read::revision(db, team, uid, id)).await;
+        found.map_err(|failure| failure.into_fault("find a revision"))
     }
 
     async fn files(&self, team: &TeamId, revision: &Revision) -> Result<Files, StoreFault> {
-        let mut reader = self.sqlite.read().await.map_err(|error| fault("read files", error))?;
-        read::files(&mut reader, team, revision).await
+        let size = revision.files.iter().map(|file| file.size).sum::<u64>();
+        let files = if size <= SMALL {
+            self.sqlite.view(|db| read::files(db, team, revision)).await
+        } else {
+            let (team, revision) = (team.clone(), revision.clone());
+            self.sqlite
+                .view_beside(move |db| read::files(db, &team, &revision))
+                .await
+        };
+        files.map_err(|failure: Failure| failure.into_fault("read files"))
     }
 
     async fn last_read(&self, team: &TeamId, reader: &Reader, uid: &str) -> Result<Option<String>, StoreFault> {
-        let mut connection = self
-            .sqlite
-            .read()
-            .await
-            .map_err(|error| fault("look up a reading", error))?;
-        read::last_read(&mut connection, team, reader, uid)
-            .await
-            .map_err(|error| fault("look up a reading", error))
+        let found = self.sqlite.view(|db| read::last_read(db, team, reader, uid)).await;
+        found.map_err(|error| fault("look up a reading", error))
     }
 
     async fn record_view(&self, view: View) -> Result<(), StoreFault> {
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(write::record_view(connection, view)))
-            .await;
+        let written = self.sqlite.update(move |db| write::record_view(db, &view)).await;
         written.map_err(|error| fault("count a view", error))
     }
 
     async fn generation(&self, team: &TeamId) -> Result<u64, StoreFault> {
-        let internal = |error| fault("look for changes", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        read::generation(&mut reader, team).await.map_err(internal)
+        let found = self.sqlite.view(|db| read::generation(db, team)).await;
+        found.map_err(|error| fault("look for changes", error))
     }
 
     async fn hidden(&self, team: &TeamId, user: Option<&UserId>) -> Result<BTreeSet<String>, StoreFault> {
-        let internal = |error| fault("list hidden skills", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        read::hidden(&mut reader, team, user).await.map_err(internal)
+        let found = self.sqlite.view(|db| read::hidden(db, team, user)).await;
+        found.map_err(|error| fault("list hidden skills", error))
     }
 
     async fn set_hidden(
@@ -199,49 +189,37 @@ impl SkillStore for SqliteSkillStore {
         uid: &str,
         hidden: bool,
     ) -> Result<(), StoreFault> {
-        let (team, uid) = (team.clone(), uid.to_owned());
-        let user = user.map_or_else(String::new, |user| user.as_str().to_owned());
+        let (team, user, uid) = (team.clone(), shelf::owner(user), uid.to_owned());
         let written = self
             .sqlite
-            .write(move |connection| {
-                Box::pin(async move { write::set_hidden(connection, &team, &user, &uid, hidden).await })
-            })
-            .await;
-        written.map_err(|error| fault("hide a skill", error))
+            .update(move |db| write::set_hidden(db, &team, &user, &uid, hidden));
+        written.await.map_err(|error| fault("hide a skill", error))
     }
 
     async fn set_references(&self, team: &TeamId, holder: &str, uids: &[String]) -> Result<(), StoreFault> {
         let (team, holder, uids) = (team.clone(), holder.to_owned(), uids.to_vec());
         let written = self
             .sqlite
-            .write(move |connection| {
-                Box::pin(async move { write::set_references(connection, &team, &holder, &uids).await })
-            })
-            .await;
-        written.map_err(|error| fault("record what a schedule names", error))
+            .update(move |db| write::set_references(db, &team, &holder, &uids));
+        written
+            .await
+            .map_err(|error| fault("record what a schedule names", error))
     }
 
     async fn is_referenced(&self, team: &TeamId, uid: &str) -> Result<bool, StoreFault> {
-        let internal = |error| fault("look for references", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        read::is_referenced(&mut reader, team, uid).await.map_err(internal)
+        let found = self.sqlite.view(|db| read::is_referenced(db, team, uid)).await;
+        found.map_err(|error| fault("look for references", error))
     }
 
     async fn commit(&self, change: Change) -> Result<(), CommitError> {
         failpoint::hit("skill.write.before");
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(write::commit(connection, change)))
-            .await;
+        let written = self.sqlite.update(move |db| write::commit(db, change)).await;
         failpoint::hit("skill.write.after");
-        written.map_err(write::Failure::into_commit_error)
+        written.map_err(Failure::into_commit_error)
     }
 
     async fn purge(&self, purge: Purge) -> Result<u64, CommitError> {
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(write::purge(connection, purge)))
-            .await;
-        written.map_err(write::Failure::into_commit_error)
+        let purged = self.sqlite.update(move |db| write::purge(db, &purge)).await;
+        purged.map_err(Failure::into_commit_error)
     }
 }

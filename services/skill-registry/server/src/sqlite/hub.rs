@@ -19,7 +19,7 @@ use steward_skill_hub::quarantine::Item;
 use steward_skill_hub::store::Installed;
 use steward_skill_hub::withdrawal::Withdrawal;
 use steward_skill_scanner::Suppression;
-use steward_store::StoreError;
+use steward_store::{Db, SqlError, StoreError};
 
 use super::SqliteSkillStore;
 use super::write::Failure;
@@ -44,8 +44,8 @@ impl From<StoreError> for HubFailure {
     }
 }
 
-impl From<sqlx::Error> for HubFailure {
-    fn from(error: sqlx::Error) -> Self {
+impl From<SqlError> for HubFailure {
+    fn from(error: SqlError) -> Self {
         StoreError::from(error).into()
     }
 }
@@ -82,14 +82,23 @@ pub(crate) struct Manifest {
 }
 
 impl SqliteSkillStore {
+    /// A read of a team's rows that may be many or large.
+    async fn beside<T: Send + 'static>(
+        &self,
+        team: &str,
+        read: impl FnOnce(Db<'_>, &str) -> Result<T, HubFailure> + Send + 'static,
+    ) -> Result<T, HubFailure> {
+        let team = team.to_owned();
+        self.sqlite.view_beside(move |db| read(db, &team)).await
+    }
+
     pub(crate) async fn hub_put_item(&self, stored: Stored) -> Result<(), HubFailure> {
-        self.sqlite
-            .write(move |connection| Box::pin(write::put_item(connection, stored)))
-            .await
+        self.sqlite.update(move |db| write::put_item(db, stored)).await
     }
 
     pub(crate) async fn hub_item(&self, team: &str, id: &str) -> Result<Option<Item>, HubFailure> {
-        read::item(&mut *self.sqlite.read().await?, team, id).await
+        let id = id.to_owned();
+        self.beside(team, move |db, team| read::item(db, team, &id)).await
     }
 
     pub(crate) async fn hub_items(
@@ -98,55 +107,52 @@ impl SqliteSkillStore {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Item>, HubFailure> {
-        read::items(&mut *self.sqlite.read().await?, team, after, limit).await
+        let after = after.map(str::to_owned);
+        self.beside(team, move |db, team| read::items(db, team, after.as_deref(), limit))
+            .await
     }
 
     pub(crate) async fn hub_open_items(&self, team: &str) -> Result<usize, HubFailure> {
-        read::open_items(&mut *self.sqlite.read().await?, team).await
+        self.sqlite.view(|db| read::open_items(db, team)).await
     }
 
     pub(crate) async fn hub_manifest(&self, team: &str, item: &str) -> Result<Manifest, HubFailure> {
-        read::manifest(&mut *self.sqlite.read().await?, team, item).await
+        self.sqlite.view(|db| read::manifest(db, team, item)).await
     }
 
     /// The library's changes, the lock, the item's state and the log, together or not at all.
     pub(crate) async fn hub_install(&self, changes: Vec<Change>, settled: Settled) -> Result<(), HubFailure> {
         failpoint::hit("hub.install.before");
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(write::install(connection, changes, settled)))
-            .await;
+        let written = self.sqlite.update(move |db| write::install(db, changes, settled)).await;
         failpoint::hit("hub.install.after");
         written
     }
 
     pub(crate) async fn hub_remove(&self, changes: Vec<Change>, removed: Removed) -> Result<(), HubFailure> {
-        self.sqlite
-            .write(move |connection| Box::pin(write::remove(connection, changes, removed)))
-            .await
+        self.sqlite.update(move |db| write::remove(db, changes, removed)).await
     }
 
     pub(crate) async fn hub_installed(&self, team: &str, name: &str) -> Result<Option<Installed>, HubFailure> {
-        read::installed(&mut *self.sqlite.read().await?, team, name).await
+        self.sqlite.view(|db| read::installed(db, team, name)).await
     }
 
     pub(crate) async fn hub_all_installed(&self, team: &str) -> Result<Vec<Installed>, HubFailure> {
-        read::all_installed(&mut *self.sqlite.read().await?, team).await
+        self.beside(team, read::all_installed).await
     }
 
     /// The library's changes, the withdrawal and the log, together or not at all.
     pub(crate) async fn hub_withdraw(&self, changes: Vec<Change>, withdrawn: Withdrawn) -> Result<(), HubFailure> {
         self.sqlite
-            .write(move |connection| Box::pin(write::withdraw(connection, changes, withdrawn)))
+            .update(move |db| write::withdraw(db, changes, withdrawn))
             .await
     }
 
     pub(crate) async fn hub_withdrawal(&self, team: &str, digest: &str) -> Result<Option<Withdrawal>, HubFailure> {
-        read::withdrawal(&mut *self.sqlite.read().await?, team, digest).await
+        self.sqlite.view(|db| read::withdrawal(db, team, digest)).await
     }
 
     pub(crate) async fn hub_withdrawals(&self, team: &str) -> Result<Vec<Withdrawal>, HubFailure> {
-        read::withdrawals(&mut *self.sqlite.read().await?, team).await
+        self.beside(team, read::withdrawals).await
     }
 
     pub(crate) async fn hub_publish(
@@ -156,18 +162,18 @@ impl SqliteSkillStore {
         happened: Happened,
     ) -> Result<(), HubFailure> {
         self.sqlite
-            .write(move |connection| Box::pin(publications::publish(connection, publication, archive, happened)))
+            .update(move |db| publications::publish(db, &publication, &archive, happened))
             .await
     }
 
     pub(crate) async fn hub_unpublish(&self, name: String, happened: Happened) -> Result<bool, HubFailure> {
         self.sqlite
-            .write(move |connection| Box::pin(publications::unpublish(connection, name, happened)))
+            .update(move |db| publications::unpublish(db, &name, happened))
             .await
     }
 
     pub(crate) async fn hub_publications(&self, team: &str) -> Result<Vec<Publication>, HubFailure> {
-        publications::all(&mut *self.sqlite.read().await?, team).await
+        self.beside(team, publications::all).await
     }
 
     pub(crate) async fn hub_archive(
@@ -176,42 +182,46 @@ impl SqliteSkillStore {
         name: &str,
         digest: &str,
     ) -> Result<Option<Vec<u8>>, HubFailure> {
-        publications::archive(&mut *self.sqlite.read().await?, team, name, digest).await
+        let (name, digest) = (name.to_owned(), digest.to_owned());
+        self.beside(team, move |db, team| publications::archive(db, team, &name, &digest))
+            .await
     }
 
     /// Teams for which something is installed or waits in quarantine.
     pub(crate) async fn hub_teams(&self) -> Result<Vec<String>, HubFailure> {
-        read::teams(&mut *self.sqlite.read().await?).await
+        self.sqlite.view_beside(read::teams).await
     }
 
     /// Teams for which anything is installed and not yet scanned all together by these rules.
     pub(crate) async fn hub_teams_to_rescan(&self, rule_set: &str) -> Result<Vec<String>, HubFailure> {
-        read::teams_to_rescan(&mut *self.sqlite.read().await?, rule_set).await
+        let rule_set = rule_set.to_owned();
+        self.sqlite
+            .view_beside(move |db| read::teams_to_rescan(db, &rule_set))
+            .await
     }
 
     pub(crate) async fn hub_rescanned(&self, team: String, rule_set: String) -> Result<(), HubFailure> {
         self.sqlite
-            .write(move |connection| Box::pin(write::rescanned(connection, team, rule_set)))
+            .update(move |db| write::rescanned(db, &team, &rule_set))
             .await
     }
 
     pub(crate) async fn hub_accepted(&self, team: &str) -> Result<Vec<Suppression>, HubFailure> {
-        read::accepted(&mut *self.sqlite.read().await?, team).await
+        self.beside(team, read::accepted).await
     }
 
     pub(crate) async fn hub_accept(&self, suppression: Suppression, happened: Happened) -> Result<(), HubFailure> {
         self.sqlite
-            .write(move |connection| Box::pin(write::accept(connection, suppression, happened)))
+            .update(move |db| write::accept(db, &suppression, happened))
             .await
     }
 
     pub(crate) async fn hub_record(&self, happened: Happened) -> Result<(), HubFailure> {
-        self.sqlite
-            .write(move |connection| Box::pin(async move { write::append(connection, happened).await }))
-            .await
+        self.sqlite.update(move |db| write::append(db, happened)).await
     }
 
     pub(crate) async fn hub_log(&self, team: &str, after: u64, limit: usize) -> Result<Vec<Entry>, HubFailure> {
-        read::log(&mut *self.sqlite.read().await?, team, after, limit).await
+        self.beside(team, move |db, team| read::log(db, team, after, limit))
+            .await
     }
 }

@@ -1,17 +1,15 @@
 //! The library's part of the store: records with their age, snapshots, and what each run changed.
 
 use async_trait::async_trait;
-use sqlx::Row as _;
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use steward_base::Timestamp;
 use steward_base::names::TeamId;
-use steward_base::{JobRef, Timestamp};
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::library::{
     Age, AgeChange, LibraryRecord, LibraryStore, NewSnapshot, RunChange, Snapshot, SnapshotEntry,
 };
 use steward_skill_core::record::BrokenRecord;
 use steward_skill_core::store::CommitError;
-use steward_store::StoreError;
+use steward_store::{Db, Row, SqlError, StoreError, params};
 
 use super::write::{self, Failure};
 use super::{SqliteSkillStore, fault, rows};
@@ -35,20 +33,20 @@ macro_rules! library_columns {
 /// Who can have made a skill, apart from reviews and curations; whatever else stands there cannot be read.
 const OTHER_MAKERS: &str = r#"["user_made","hub","builtin","external","imported"]"#;
 
-fn found(row: &SqliteRow) -> Found {
+fn found(row: &Row<'_>) -> Found {
     let record = rows::skill(row)?;
     let time = |column: &str| {
-        row.try_get::<Option<i64>, _>(column)
+        row.get::<_, Option<i64>>(column)
             .map(|at| at.map(Timestamp::from_micros))
     };
-    let broken = |error: sqlx::Error| BrokenRecord {
+    let broken = |error: SqlError| BrokenRecord {
         skill: record.full_name(),
         uid: record.uid.clone(),
         problem: error.to_string(),
     };
     let stale_since = time("stale_since").map_err(broken)?;
     let last_change = time("last_change").map_err(broken)?;
-    let referenced = row.try_get::<i64, _>("referenced").map_err(broken)? != 0;
+    let referenced = row.get::<_, i64>("referenced").map_err(broken)? != 0;
     Ok(LibraryRecord {
         stale_since,
         last_change: last_change.map_or(record.created, |at| at.max(record.created)),
@@ -57,45 +55,38 @@ fn found(row: &SqliteRow) -> Found {
     })
 }
 
-async fn records(
-    connection: &mut SqliteConnection,
+fn records(
+    db: Db<'_>,
     team: &TeamId,
     after: Option<&str>,
     limit: u32,
     builtins: bool,
 ) -> Result<Vec<Found>, StoreError> {
-    let listed = sqlx::query(concat!(
-        library_columns!(),
-        "WHERE team = ? AND uid > ? AND (provenance NOT IN (SELECT value FROM json_each(?)) \
+    db.all(
+        concat!(
+            library_columns!(),
+            "WHERE team = ? AND uid > ? AND (provenance NOT IN (SELECT value FROM json_each(?)) \
          OR (? AND provenance = 'builtin' AND protected = 0)) ORDER BY uid LIMIT ?"
-    ))
-    .bind(team.as_str())
-    .bind(after.unwrap_or_default())
-    .bind(OTHER_MAKERS)
-    .bind(builtins)
-    .bind(i64::from(limit))
-    .fetch_all(connection)
-    .await?;
-    Ok(listed.iter().map(found).collect())
+        ),
+        params![team.as_str(), after.unwrap_or_default(), OTHER_MAKERS, builtins, limit],
+        |row| Ok(found(row)),
+    )
 }
 
-async fn record(connection: &mut SqliteConnection, team: &TeamId, uid: &str) -> Result<Option<Found>, StoreError> {
-    let listed = sqlx::query(concat!(library_columns!(), "WHERE team = ? AND uid = ?"))
-        .bind(team.as_str())
-        .bind(uid)
-        .fetch_optional(connection)
-        .await?;
-    Ok(listed.as_ref().map(found))
+fn record(db: Db<'_>, team: &TeamId, uid: &str) -> Result<Option<Found>, StoreError> {
+    db.first(
+        concat!(library_columns!(), "WHERE team = ? AND uid = ?"),
+        [team.as_str(), uid],
+        |row| Ok(found(row)),
+    )
 }
 
-async fn snapshot(connection: &mut SqliteConnection, team: &TeamId, run: &str) -> Result<Option<Snapshot>, StoreFault> {
-    let row: Option<(i64, String)> =
-        sqlx::query_as("SELECT taken, content FROM library_snapshots WHERE team = ? AND run = ?")
-            .bind(team.as_str())
-            .bind(run)
-            .fetch_optional(connection)
-            .await
-            .map_err(|error| fault("read a snapshot", error.into()))?;
+fn snapshot(db: Db<'_>, team: &TeamId, run: &str) -> Result<Option<Snapshot>, Failure> {
+    let row: Option<(i64, String)> = db.first(
+        "SELECT taken, content FROM library_snapshots WHERE team = ? AND run = ?",
+        [team.as_str(), run],
+        |row| Ok::<_, Failure>((row.get(0)?, row.get(1)?)),
+    )?;
     let Some((taken, content)) = row else {
         return Ok(None);
     };
@@ -109,37 +100,35 @@ async fn snapshot(connection: &mut SqliteConnection, team: &TeamId, run: &str) -
     }))
 }
 
-async fn snapshots(connection: &mut SqliteConnection, team: &TeamId) -> Result<Vec<Snapshot>, StoreFault> {
-    let runs: Vec<String> = sqlx::query_scalar("SELECT run FROM library_snapshots WHERE team = ? ORDER BY rowid DESC")
-        .bind(team.as_str())
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| fault("list snapshots", error.into()))?;
+fn snapshots(db: Db<'_>, team: &TeamId) -> Result<Vec<Snapshot>, Failure> {
+    let runs: Vec<String> = db.all(
+        "SELECT run FROM library_snapshots WHERE team = ? ORDER BY rowid DESC",
+        [team.as_str()],
+        |row| Ok::<_, StoreError>(row.get(0)?),
+    )?;
     let mut found = Vec::with_capacity(runs.len());
     for run in runs {
-        found.extend(snapshot(connection, team, &run).await?);
+        found.extend(snapshot(db, team, &run)?);
     }
     Ok(found)
 }
 
-async fn take_snapshot(connection: &mut SqliteConnection, new: NewSnapshot) -> Result<Snapshot, Failure> {
+fn take_snapshot(db: Db<'_>, new: NewSnapshot) -> Result<Snapshot, Failure> {
     if let Some(job) = &new.fence {
-        let job: &JobRef = job;
-        write::take_fence(connection, &new.team, job).await?;
+        write::take_fence(db, &new.team, job)?;
     }
-    if let Some(snapshot) = snapshot(connection, &new.team, &new.run)
-        .await
-        .map_err(CommitError::Store)?
-    {
+    if let Some(snapshot) = snapshot(db, &new.team, &new.run)? {
         return Ok(snapshot);
     }
-    let listed = sqlx::query(concat!(library_columns!(), "WHERE team = ? ORDER BY uid"))
-        .bind(new.team.as_str())
-        .fetch_all(&mut *connection)
-        .await?;
+    let listed = db.all(
+        concat!(library_columns!(), "WHERE team = ? ORDER BY uid"),
+        [new.team.as_str()],
+        |row| Ok::<_, Failure>(found(row)),
+    )?;
     // What cannot be read is touched by nobody, so that nothing of it will have to be put back.
-    let readable = listed.iter().filter_map(|row| found(row).ok());
-    let skills: Vec<SnapshotEntry> = readable
+    let skills: Vec<SnapshotEntry> = listed
+        .into_iter()
+        .flatten()
         .map(|found| SnapshotEntry::of(&found.record, found.stale_since))
         .collect();
     let content = serde_json::to_string(&skills).map_err(|error| {
@@ -148,22 +137,15 @@ async fn take_snapshot(connection: &mut SqliteConnection, new: NewSnapshot) -> R
             source: Box::new(error),
         })
     })?;
-    sqlx::query("INSERT INTO library_snapshots (team, run, taken, content) VALUES (?, ?, ?, ?)")
-        .bind(new.team.as_str())
-        .bind(&new.run)
-        .bind(new.now.as_micros())
-        .bind(content)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query(
+    db.execute(
+        "INSERT INTO library_snapshots (team, run, taken, content) VALUES (?, ?, ?, ?)",
+        params![new.team.as_str(), &new.run, new.now.as_micros(), content],
+    )?;
+    db.execute(
         "DELETE FROM library_snapshots WHERE team = ?1 AND run IS NOT ?2 AND run NOT IN \
          (SELECT run FROM library_snapshots WHERE team = ?1 ORDER BY rowid DESC LIMIT ?3)",
-    )
-    .bind(new.team.as_str())
-    .bind(&new.spare)
-    .bind(i64::from(new.keep))
-    .execute(connection)
-    .await?;
+        params![new.team.as_str(), &new.spare, new.keep],
+    )?;
     Ok(Snapshot {
         run: new.run,
         taken: new.now,
@@ -171,43 +153,36 @@ async fn take_snapshot(connection: &mut SqliteConnection, new: NewSnapshot) -> R
     })
 }
 
-async fn was_dropped(connection: &mut SqliteConnection, team: &TeamId, run: &str) -> Result<bool, StoreError> {
-    let found: i64 = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM dropped_snapshots WHERE team = ? AND run = ?)")
-        .bind(team.as_str())
-        .bind(run)
-        .fetch_one(connection)
-        .await?;
-    Ok(found != 0)
+fn was_dropped(db: Db<'_>, team: &TeamId, run: &str) -> Result<bool, StoreError> {
+    db.exists(
+        "SELECT 1 FROM dropped_snapshots WHERE team = ? AND run = ?",
+        [team.as_str(), run],
+    )
 }
 
-async fn changes(connection: &mut SqliteConnection, team: &TeamId, run: &str) -> Result<Vec<RunChange>, StoreFault> {
-    let rows: Vec<(String, String, String, String, i64)> = sqlx::query_as(
-        "SELECT skill, name, from_age, to_age, version FROM library_changes WHERE team = ? AND run = ? ORDER BY skill",
-    )
-    .bind(team.as_str())
-    .bind(run)
-    .fetch_all(connection)
-    .await
-    .map_err(|error| fault("read what a run changed", error.into()))?;
-    let age = |name: &str| {
-        Age::parse(name).ok_or_else(|| StoreFault::Damaged {
+fn changes(db: Db<'_>, team: &TeamId, run: &str) -> Result<Vec<RunChange>, Failure> {
+    let age = |name: String| {
+        Age::parse(&name).ok_or_else(|| StoreFault::Damaged {
             what: format!("a change of run {run}"),
         })
     };
-    let change = |(uid, name, from, to, version): (String, String, String, String, i64)| {
-        Ok(RunChange {
-            run: run.to_owned(),
-            uid,
-            name,
-            from: age(&from)?,
-            to: age(&to)?,
-            version: rows::unsigned(version),
-        })
-    };
-    rows.into_iter().map(change).collect()
+    db.all(
+        "SELECT skill, name, from_age, to_age, version FROM library_changes WHERE team = ? AND run = ? ORDER BY skill",
+        [team.as_str(), run],
+        |row| {
+            Ok(RunChange {
+                run: run.to_owned(),
+                uid: row.get(0)?,
+                name: row.get(1)?,
+                from: age(row.get(2)?)?,
+                to: age(row.get(3)?)?,
+                version: rows::unsigned(row.get(4)?),
+            })
+        },
+    )
 }
 
-async fn change_age(connection: &mut SqliteConnection, change: AgeChange) -> Result<(), Failure> {
+fn change_age(db: Db<'_>, change: AgeChange) -> Result<(), Failure> {
     let AgeChange {
         change,
         stale_since,
@@ -216,29 +191,31 @@ async fn change_age(connection: &mut SqliteConnection, change: AgeChange) -> Res
     } = change;
     let (team, uid) = (change.record.team.clone(), change.record.uid.clone());
     // Everything is undone if a later step fails.
-    write::commit(connection, change).await?;
-    let marked = sqlx::query("UPDATE skills SET stale_since = ? WHERE team = ? AND uid = ? AND uses = ?")
-        .bind(stale_since.map(Timestamp::as_micros))
-        .bind(team.as_str())
-        .bind(&uid)
-        .bind(rows::signed(uses))
-        .execute(&mut *connection)
-        .await?;
-    if marked.rows_affected() == 0 {
+    write::commit(db, change)?;
+    let marked = db.execute(
+        "UPDATE skills SET stale_since = ? WHERE team = ? AND uid = ? AND uses = ?",
+        params![
+            stale_since.map(Timestamp::as_micros),
+            team.as_str(),
+            &uid,
+            rows::signed(uses)
+        ],
+    )?;
+    if marked == 0 {
         return Err(CommitError::VersionMismatch.into());
     }
-    sqlx::query(
+    db.execute(
         "INSERT INTO library_changes (team, run, skill, name, from_age, to_age, version) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(team.as_str())
-    .bind(&log.run)
-    .bind(&uid)
-    .bind(&log.name)
-    .bind(log.from.as_str())
-    .bind(log.to.as_str())
-    .bind(rows::signed(log.version))
-    .execute(connection)
-    .await?;
+        params![
+            team.as_str(),
+            &log.run,
+            &uid,
+            &log.name,
+            log.from.as_str(),
+            log.to.as_str(),
+            rows::signed(log.version)
+        ],
+    )?;
     Ok(())
 }
 
@@ -251,65 +228,48 @@ impl LibraryStore for SqliteSkillStore {
         limit: u32,
         builtins: bool,
     ) -> Result<Vec<Found>, StoreFault> {
-        let internal = |error| fault("list the library", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        records(&mut reader, team, after, limit, builtins)
-            .await
-            .map_err(internal)
+        let (team, after) = (team.clone(), after.map(str::to_owned));
+        let listed = self
+            .sqlite
+            .view_beside(move |db| records(db, &team, after.as_deref(), limit, builtins));
+        listed.await.map_err(|error| fault("list the library", error))
     }
 
     async fn library_record(&self, team: &TeamId, uid: &str) -> Result<Option<Found>, StoreFault> {
-        let internal = |error| fault("find a skill", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        record(&mut reader, team, uid).await.map_err(internal)
+        let found = self.sqlite.view(|db| record(db, team, uid)).await;
+        found.map_err(|error| fault("find a skill", error))
     }
 
     async fn take_snapshot(&self, new: NewSnapshot) -> Result<Snapshot, CommitError> {
-        let taken = self
-            .sqlite
-            .write(move |connection| Box::pin(take_snapshot(connection, new)))
-            .await;
+        let taken = self.sqlite.update(move |db| take_snapshot(db, new)).await;
         taken.map_err(Failure::into_commit_error)
     }
 
     async fn snapshot(&self, team: &TeamId, run: &str) -> Result<Option<Snapshot>, StoreFault> {
-        let mut reader = self
-            .sqlite
-            .read()
-            .await
-            .map_err(|error| fault("read a snapshot", error))?;
-        snapshot(&mut reader, team, run).await
+        let (team, run) = (team.clone(), run.to_owned());
+        let found = self.sqlite.view_beside(move |db| snapshot(db, &team, &run)).await;
+        found.map_err(|failure| failure.into_fault("read a snapshot"))
     }
 
     async fn snapshots(&self, team: &TeamId) -> Result<Vec<Snapshot>, StoreFault> {
-        let mut reader = self
-            .sqlite
-            .read()
-            .await
-            .map_err(|error| fault("list snapshots", error))?;
-        snapshots(&mut reader, team).await
+        let team = team.clone();
+        let found = self.sqlite.view_beside(move |db| snapshots(db, &team)).await;
+        found.map_err(|failure| failure.into_fault("list snapshots"))
     }
 
     async fn was_dropped(&self, team: &TeamId, run: &str) -> Result<bool, StoreFault> {
-        let internal = |error| fault("look for a snapshot", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        was_dropped(&mut reader, team, run).await.map_err(internal)
+        let found = self.sqlite.view(|db| was_dropped(db, team, run)).await;
+        found.map_err(|error| fault("look for a snapshot", error))
     }
 
     async fn run_changes(&self, team: &TeamId, run: &str) -> Result<Vec<RunChange>, StoreFault> {
-        let mut reader = self
-            .sqlite
-            .read()
-            .await
-            .map_err(|error| fault("read what a run changed", error))?;
-        changes(&mut reader, team, run).await
+        let (team, run) = (team.clone(), run.to_owned());
+        let found = self.sqlite.view_beside(move |db| changes(db, &team, &run)).await;
+        found.map_err(|failure| failure.into_fault("read what a run changed"))
     }
 
     async fn change_age(&self, change: AgeChange) -> Result<(), CommitError> {
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(change_age(connection, change)))
-            .await;
+        let written = self.sqlite.update(move |db| change_age(db, change)).await;
         written.map_err(Failure::into_commit_error)
     }
 }

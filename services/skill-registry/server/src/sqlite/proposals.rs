@@ -2,90 +2,81 @@
 //! somebody decides or another takes its slot; that it has expired by then is told from the time.
 
 use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnection;
 use steward_base::names::TeamId;
 use steward_base::{JobRef, Timestamp};
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::proposals::{self, Proposal, ProposalState, Seen};
 use steward_skill_core::store::{CommitError, ProposalStore};
+use steward_store::{Db, Row, params};
 
+use super::SqliteSkillStore;
 use super::shelf::{decoded, encoded, owner};
 use super::write::{self, Failure};
-use super::{SqliteSkillStore, fault};
 
 /// Keeps a decision if the proposal is pending; whether it was.
-pub(super) async fn decide(connection: &mut SqliteConnection, proposal: &Proposal) -> Result<bool, Failure> {
-    let content = encoded("encode a proposal", proposal).map_err(CommitError::Store)?;
+pub(super) fn decide(db: Db<'_>, proposal: &Proposal) -> Result<bool, Failure> {
+    let content = encoded("encode a proposal", proposal)?;
     let decided = proposal.decision.as_ref().map_or(0, |decision| decision.at.as_micros());
-    let changed = sqlx::query(
+    let changed = db.execute(
         "UPDATE proposals SET state = ?, content = ?, decided = ? WHERE team = ? AND id = ? AND state = 'pending'",
-    )
-    .bind(proposal.state.as_str())
-    .bind(content)
-    .bind(decided)
-    .bind(proposal.team.as_str())
-    .bind(&proposal.id)
-    .execute(connection)
-    .await?;
-    Ok(changed.rows_affected() == 1)
+        params![
+            proposal.state.as_str(),
+            content,
+            decided,
+            proposal.team.as_str(),
+            &proposal.id
+        ],
+    )?;
+    Ok(changed == 1)
 }
 
-async fn add(
-    connection: &mut SqliteConnection,
-    proposal: &Proposal,
-    fence: Option<&JobRef>,
-) -> Result<Option<String>, Failure> {
+fn add(db: Db<'_>, proposal: &Proposal, fence: Option<&JobRef>) -> Result<Option<Proposal>, Failure> {
     if let Some(job) = fence {
-        write::take_fence(connection, &proposal.team, job).await?;
+        write::take_fence(db, &proposal.team, job)?;
     }
     let (slot, at) = (proposal.slot(), proposal.created.as_micros());
-    sqlx::query(
+    db.execute(
         "UPDATE proposals SET state = 'expired' WHERE team = ? AND slot = ? AND state = 'pending' AND expires <= ?",
-    )
-    .bind(proposal.team.as_str())
-    .bind(&slot)
-    .bind(at)
-    .execute(&mut *connection)
-    .await?;
-    let pending: Option<String> =
-        sqlx::query_scalar("SELECT content FROM proposals WHERE team = ? AND slot = ? AND state = 'pending'")
-            .bind(proposal.team.as_str())
-            .bind(&slot)
-            .fetch_optional(&mut *connection)
-            .await?;
-    if pending.is_some() {
-        return Ok(pending);
+        params![proposal.team.as_str(), &slot, at],
+    )?;
+    let pending: Option<String> = db.optional(
+        "SELECT content FROM proposals WHERE team = ? AND slot = ? AND state = 'pending'",
+        params![proposal.team.as_str(), &slot],
+    )?;
+    if let Some(pending) = pending {
+        return Ok(Some(decoded("a proposal", &pending)?));
     }
-    let content = encoded("encode a proposal", proposal).map_err(CommitError::Store)?;
+    let content = encoded("encode a proposal", proposal)?;
     let fingerprint = proposal
         .staged
         .as_ref()
         .map_or("", |staged| staged.fingerprint.as_str());
-    sqlx::query(
+    db.execute(
         "INSERT INTO proposals (team, id, skill, slot, fingerprint, author, private, state, place, created, expires, \
          content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(proposal.team.as_str())
-    .bind(&proposal.id)
-    .bind(&proposal.uid)
-    .bind(&slot)
-    .bind(fingerprint)
-    .bind(owner(proposal.author.as_ref()))
-    .bind(i64::from(proposal.is_private()))
-    .bind(proposal.state.as_str())
-    .bind(proposals::place(proposal))
-    .bind(at)
-    .bind(proposal.expires.map_or(i64::MAX, Timestamp::as_micros))
-    .bind(content)
-    .execute(connection)
-    .await?;
+        params![
+            proposal.team.as_str(),
+            &proposal.id,
+            &proposal.uid,
+            &slot,
+            fingerprint,
+            owner(proposal.author.as_ref()),
+            i64::from(proposal.is_private()),
+            proposal.state.as_str(),
+            proposals::place(proposal),
+            at,
+            proposal.expires.map_or(i64::MAX, Timestamp::as_micros),
+            content
+        ],
+    )?;
     Ok(None)
 }
 
-/// A row whose state is told by a column: what expired when another took its slot was not written anew.
-fn read(content: &str, state: &str) -> Result<Proposal, StoreFault> {
-    let mut proposal: Proposal = decoded("a proposal", content)?;
-    proposal.state = ProposalState::parse(state).ok_or_else(|| StoreFault::Damaged {
+/// A row of content and state. The column tells the state: what expired when another took its slot was not written anew.
+fn read(row: &Row<'_>) -> Result<Proposal, Failure> {
+    let (content, state): (String, String) = (row.get("content")?, row.get("state")?);
+    let mut proposal: Proposal = decoded("a proposal", &content)?;
+    proposal.state = ProposalState::parse(&state).ok_or_else(|| StoreFault::Damaged {
         what: format!("a proposal: is {state}"),
     })?;
     Ok(proposal)
@@ -94,16 +85,14 @@ fn read(content: &str, state: &str) -> Result<Proposal, StoreFault> {
 #[async_trait]
 impl ProposalStore for SqliteSkillStore {
     async fn proposal(&self, team: &TeamId, id: &str) -> Result<Option<Proposal>, StoreFault> {
-        let internal = |error| fault("find a proposal", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        let found: Option<(String, String)> =
-            sqlx::query_as("SELECT content, state FROM proposals WHERE team = ? AND id = ?")
-                .bind(team.as_str())
-                .bind(id)
-                .fetch_optional(&mut *reader)
-                .await
-                .map_err(|error| internal(error.into()))?;
-        found.map(|(content, state)| read(&content, &state)).transpose()
+        let found = self.sqlite.view(|db| {
+            db.first(
+                "SELECT content, state FROM proposals WHERE team = ? AND id = ?",
+                [team.as_str(), id],
+                read,
+            )
+        });
+        found.await.map_err(|failure| failure.into_fault("find a proposal"))
     }
 
     async fn proposals(
@@ -114,27 +103,29 @@ impl ProposalStore for SqliteSkillStore {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Proposal>, StoreFault> {
-        let internal = |error| fault("list proposals", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        // Expired is what says so, and what is still called pending after its time.
-        let found: Vec<(String, String)> = sqlx::query_as(
-            "SELECT content, state FROM proposals \
-             WHERE team = ?1 AND (author <> '' AND author = ?2 OR ?3 AND private = 0) AND place > ?4 \
-             AND state IN (?7, 'pending') \
-             AND CASE WHEN state = 'pending' AND expires <= ?6 THEN 'expired' ELSE state END = ?7 \
-             ORDER BY place LIMIT ?5",
-        )
-        .bind(team.as_str())
-        .bind(owner(seen.user.as_ref()))
-        .bind(seen.team)
-        .bind(after.unwrap_or_default())
-        .bind(i64::from(limit))
-        .bind(at.as_micros())
-        .bind(state.as_str())
-        .fetch_all(&mut *reader)
-        .await
-        .map_err(|error| internal(error.into()))?;
-        found.iter().map(|(content, state)| read(content, state)).collect()
+        let (team, author, others) = (team.clone(), owner(seen.user.as_ref()), seen.team);
+        let after = after.unwrap_or_default().to_owned();
+        let found = self.sqlite.view_beside(move |db| {
+            // Expired is what says so, and what is still called pending after its time.
+            db.all(
+                "SELECT content, state FROM proposals \
+                 WHERE team = ?1 AND (author <> '' AND author = ?2 OR ?3 AND private = 0) AND place > ?4 \
+                 AND state IN (?7, 'pending') \
+                 AND CASE WHEN state = 'pending' AND expires <= ?6 THEN 'expired' ELSE state END = ?7 \
+                 ORDER BY place LIMIT ?5",
+                params![
+                    team.as_str(),
+                    author,
+                    others,
+                    after,
+                    limit,
+                    at.as_micros(),
+                    state.as_str()
+                ],
+                read,
+            )
+        });
+        found.await.map_err(|failure| failure.into_fault("list proposals"))
     }
 
     async fn waiting(
@@ -143,19 +134,17 @@ impl ProposalStore for SqliteSkillStore {
         seen: &Seen,
         at: Timestamp,
     ) -> Result<(usize, Option<Timestamp>), StoreFault> {
-        let internal = |error| fault("count proposals", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        let (count, oldest): (i64, Option<i64>) = sqlx::query_as(
-            "SELECT count(*), min(created) FROM proposals \
-             WHERE team = ?1 AND (author <> '' AND author = ?2 OR ?3 AND private = 0) AND state = 'pending' AND expires > ?4",
-        )
-            .bind(team.as_str())
-            .bind(owner(seen.user.as_ref()))
-            .bind(seen.team)
-            .bind(at.as_micros())
-            .fetch_one(&mut *reader)
-            .await
-            .map_err(|error| internal(error.into()))?;
+        let (team, author, others) = (team.clone(), owner(seen.user.as_ref()), seen.team);
+        let found = self.sqlite.view_beside(move |db| {
+            db.first(
+                "SELECT count(*), min(created) FROM proposals WHERE team = ?1 \
+                 AND (author <> '' AND author = ?2 OR ?3 AND private = 0) AND state = 'pending' AND expires > ?4",
+                params![team.as_str(), author, others, at.as_micros()],
+                |row| Ok::<(i64, Option<i64>), Failure>((row.get(0)?, row.get(1)?)),
+            )
+        });
+        let found = found.await.map_err(|failure| failure.into_fault("count proposals"))?;
+        let (count, oldest) = found.unwrap_or_default();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         Ok((count, oldest.map(Timestamp::from_micros)))
     }
@@ -166,42 +155,24 @@ impl ProposalStore for SqliteSkillStore {
         fingerprint: &str,
         since: Timestamp,
     ) -> Result<Option<Proposal>, StoreFault> {
-        let internal = |error| fault("find a rejection", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        let found: Option<(String, String)> = sqlx::query_as(
-            "SELECT content, state FROM proposals WHERE team = ? AND fingerprint = ? AND fingerprint <> '' \
-             AND state = 'rejected' AND decided > ? ORDER BY decided DESC LIMIT 1",
-        )
-        .bind(team.as_str())
-        .bind(fingerprint)
-        .bind(since.as_micros())
-        .fetch_optional(&mut *reader)
-        .await
-        .map_err(|error| internal(error.into()))?;
-        found.map(|(content, state)| read(&content, &state)).transpose()
+        let found = self.sqlite.view(|db| {
+            db.first(
+                "SELECT content, state FROM proposals WHERE team = ? AND fingerprint = ? AND fingerprint <> '' \
+                 AND state = 'rejected' AND decided > ? ORDER BY decided DESC LIMIT 1",
+                params![team.as_str(), fingerprint, since.as_micros()],
+                read,
+            )
+        });
+        found.await.map_err(|failure| failure.into_fault("find a rejection"))
     }
 
     async fn add_proposal(&self, proposal: Proposal, fence: Option<JobRef>) -> Result<Option<Proposal>, CommitError> {
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(async move { add(connection, &proposal, fence.as_ref()).await }))
-            .await;
-        let pending: Option<String> = written.map_err(Failure::into_commit_error)?;
-        let decode = |content: String| decoded("a proposal", &content);
-        Ok(pending.map(decode).transpose()?)
+        let added = self.sqlite.update(move |db| add(db, &proposal, fence.as_ref())).await;
+        added.map_err(Failure::into_commit_error)
     }
 
     async fn decide(&self, proposal: Proposal) -> Result<bool, StoreFault> {
-        let written = self
-            .sqlite
-            .write(move |connection| Box::pin(async move { decide(connection, &proposal).await }))
-            .await;
-        written.map_err(|failure: Failure| match failure.into_commit_error() {
-            CommitError::Store(fault) => fault,
-            other => StoreFault::Internal {
-                operation: "decide on a proposal",
-                source: Box::new(other),
-            },
-        })
+        let decided = self.sqlite.update(move |db| decide(db, &proposal)).await;
+        decided.map_err(|failure| failure.into_fault("decide on a proposal"))
     }
 }

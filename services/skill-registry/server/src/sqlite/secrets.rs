@@ -1,15 +1,14 @@
 //! Secrets: sealed before they reach the database, opened after they leave it.
 
 use async_trait::async_trait;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 use steward_base::Timestamp;
 use steward_base::names::{TeamId, UserId};
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::secrets::{SecretInfo, SecretValue};
 use steward_skill_core::store::SecretStore;
-use steward_store::StoreError;
+use steward_store::{Row, SqlError, StoreError, params};
 
+use super::write::Failure;
 use super::{SqliteSkillStore, fault};
 use crate::keyring::{KeyError, Sealed};
 
@@ -29,7 +28,7 @@ fn sealing(error: KeyError) -> StoreFault {
     }
 }
 
-fn damaged(error: &sqlx::Error) -> StoreFault {
+fn damaged(error: &SqlError) -> StoreFault {
     StoreFault::Damaged {
         what: format!("a secret: {error}"),
     }
@@ -46,19 +45,17 @@ impl SqliteSkillStore {
     /// Seals with the newest key what an older one sealed; returns how many. What cannot be opened stays as it is.
     pub(crate) async fn renew_secrets(&self) -> Result<usize, StoreFault> {
         let Some(newest) = self.keys.newest() else { return Ok(0) };
-        let internal = |error| fault("find secrets of older keys", error);
-        let old: Vec<Old> = {
-            let mut reader = self.sqlite.read().await.map_err(internal)?;
-            let rows = sqlx::query("SELECT team, name, key, sealed FROM secrets WHERE key <> ?")
-                .bind(&newest)
-                .fetch_all(&mut *reader)
-                .await
-                .map_err(|error| internal(error.into()))?;
-            rows.iter()
-                .map(old)
-                .collect::<Result<_, _>>()
-                .map_err(|error| damaged(&error))?
-        };
+        let key = newest.clone();
+        let old = self.sqlite.view_beside(move |db| {
+            db.all(
+                "SELECT team, name, key, sealed FROM secrets WHERE key <> ?",
+                [key],
+                |row| Ok::<_, Failure>(old(row).map_err(|error| damaged(&error))?),
+            )
+        });
+        let old = old
+            .await
+            .map_err(|failure| failure.into_fault("find secrets of older keys"))?;
         let mut renewed = Vec::new();
         for Old { team, name, sealed } in old {
             match self.keys.open_sealed(&team, &name, &sealed) {
@@ -73,43 +70,46 @@ impl SqliteSkillStore {
         if count == 0 {
             return Ok(0);
         }
-        let written: Result<(), StoreError> = self
-            .sqlite
-            .write(move |connection| {
-                Box::pin(async move {
-                    for (team, name, before, sealed) in renewed {
-                        // A value that was set meanwhile stays.
-                        sqlx::query("UPDATE secrets SET key = ?, sealed = ? WHERE team = ? AND name = ? AND key = ?")
-                            .bind(sealed.key)
-                            .bind(sealed.bytes)
-                            .bind(team)
-                            .bind(name)
-                            .bind(before)
-                            .execute(&mut *connection)
-                            .await?;
-                    }
-                    Ok(())
-                })
-            })
-            .await;
-        written.map_err(|error| fault("seal secrets anew", error))?;
+        let written = self.sqlite.update(move |db| {
+            for (team, name, before, sealed) in renewed {
+                // A value that was set meanwhile stays.
+                db.execute(
+                    "UPDATE secrets SET key = ?, sealed = ? WHERE team = ? AND name = ? AND key = ?",
+                    params![sealed.key, sealed.bytes, team, name, before],
+                )?;
+            }
+            Ok(())
+        });
+        written
+            .await
+            .map_err(|error: StoreError| fault("seal secrets anew", error))?;
         tracing::info!(secrets = count, "sealed with the newest key");
         Ok(count)
     }
+
+    fn told(&self, row: &Row<'_>) -> Result<SecretInfo, SqlError> {
+        let (key, author): (String, String) = (row.get("key")?, row.get("author")?);
+        Ok(SecretInfo {
+            name: row.get("name")?,
+            author: UserId::parse(author).ok(),
+            set: Timestamp::from_micros(row.get("set_at")?),
+            readable: self.keys.knows(&key),
+        })
+    }
 }
 
-fn old(row: &SqliteRow) -> Result<Old, sqlx::Error> {
+fn old(row: &Row<'_>) -> Result<Old, SqlError> {
     Ok(Old {
-        team: row.try_get("team")?,
-        name: row.try_get("name")?,
+        team: row.get("team")?,
+        name: row.get("name")?,
         sealed: sealed(row)?,
     })
 }
 
-fn sealed(row: &SqliteRow) -> Result<Sealed, sqlx::Error> {
+fn sealed(row: &Row<'_>) -> Result<Sealed, SqlError> {
     Ok(Sealed {
-        key: row.try_get("key")?,
-        bytes: row.try_get("sealed")?,
+        key: row.get("key")?,
+        bytes: row.get("sealed")?,
     })
 }
 
@@ -121,80 +121,60 @@ impl SecretStore for SqliteSkillStore {
             .seal(team.as_str(), &info.name, value.expose())
             .map_err(sealing)?;
         let team = team.clone();
-        let written: Result<(), StoreError> = self
-            .sqlite
-            .write(move |connection| {
-                Box::pin(async move {
-                    sqlx::query(
-                        "INSERT INTO secrets (team, name, key, sealed, author, set_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-                         ON CONFLICT (team, name) DO UPDATE SET key = ?3, sealed = ?4, author = ?5, set_at = ?6",
-                    )
-                    .bind(team.as_str())
-                    .bind(&info.name)
-                    .bind(&sealed.key)
-                    .bind(&sealed.bytes)
-                    .bind(info.author.as_ref().map_or("", |author| author.as_str()))
-                    .bind(info.set.as_micros())
-                    .execute(connection)
-                    .await?;
-                    Ok(())
-                })
-            })
-            .await;
-        written.map_err(|error| fault("keep a secret", error))
+        let written = self.sqlite.update(move |db| {
+            db.execute(
+                "INSERT INTO secrets (team, name, key, sealed, author, set_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT (team, name) DO UPDATE SET key = ?3, sealed = ?4, author = ?5, set_at = ?6",
+                params![
+                    team.as_str(),
+                    info.name,
+                    sealed.key,
+                    sealed.bytes,
+                    info.author.as_ref().map_or("", |author| author.as_str()),
+                    info.set.as_micros()
+                ],
+            )
+        });
+        let written: Result<usize, StoreError> = written.await;
+        written.map(drop).map_err(|error| fault("keep a secret", error))
     }
 
     async fn secrets(&self, team: &TeamId) -> Result<Vec<SecretInfo>, StoreFault> {
-        let internal = |error| fault("list secrets", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        let rows = sqlx::query("SELECT name, key, author, set_at FROM secrets WHERE team = ? ORDER BY name")
-            .bind(team.as_str())
-            .fetch_all(&mut *reader)
-            .await
-            .map_err(|error| internal(error.into()))?;
-        let told = rows.iter().map(|row| {
-            let (key, author): (&str, &str) = (row.try_get("key")?, row.try_get("author")?);
-            Ok(SecretInfo {
-                name: row.try_get("name")?,
-                author: UserId::parse(author).ok(),
-                set: Timestamp::from_micros(row.try_get("set_at")?),
-                readable: self.keys.knows(key),
-            })
+        let told = self.sqlite.view(|db| {
+            db.all(
+                "SELECT name, key, author, set_at FROM secrets WHERE team = ? ORDER BY name",
+                [team.as_str()],
+                |row| {
+                    let told = self.told(row).map_err(|error| damaged(&error));
+                    Ok::<_, Failure>(told?)
+                },
+            )
         });
-        told.collect::<Result<_, sqlx::Error>>()
-            .map_err(|error| damaged(&error))
+        told.await.map_err(|failure| failure.into_fault("list secrets"))
     }
 
     async fn secret(&self, team: &TeamId, name: &str) -> Result<Option<SecretValue>, StoreFault> {
-        let internal = |error| fault("read a secret", error);
-        let mut reader = self.sqlite.read().await.map_err(internal)?;
-        let row = sqlx::query("SELECT key, sealed FROM secrets WHERE team = ? AND name = ?")
-            .bind(team.as_str())
-            .bind(name)
-            .fetch_optional(&mut *reader)
-            .await
-            .map_err(|error| internal(error.into()))?;
-        let Some(row) = row else { return Ok(None) };
-        let sealed = sealed(&row).map_err(|error| damaged(&error))?;
-        let opened = self.keys.open_sealed(team.as_str(), name, &sealed).map_err(sealing)?;
-        Ok(Some(SecretValue::new(opened)))
+        let found = self.sqlite.view(|db| {
+            db.first(
+                "SELECT key, sealed FROM secrets WHERE team = ? AND name = ?",
+                [team.as_str(), name],
+                |row| Ok::<_, Failure>(sealed(row).map_err(|error| damaged(&error))?),
+            )
+        });
+        let found = found.await.map_err(|failure| failure.into_fault("read a secret"))?;
+        let opened = found.map(|sealed| self.keys.open_sealed(team.as_str(), name, &sealed));
+        Ok(opened.transpose().map_err(sealing)?.map(SecretValue::new))
     }
 
     async fn delete_secret(&self, team: &TeamId, name: &str) -> Result<bool, StoreFault> {
         let (team, name) = (team.clone(), name.to_owned());
-        let written: Result<bool, StoreError> = self
-            .sqlite
-            .write(move |connection| {
-                Box::pin(async move {
-                    let deleted = sqlx::query("DELETE FROM secrets WHERE team = ? AND name = ?")
-                        .bind(team.as_str())
-                        .bind(name)
-                        .execute(connection)
-                        .await?;
-                    Ok(deleted.rows_affected() > 0)
-                })
-            })
-            .await;
-        written.map_err(|error| fault("delete a secret", error))
+        let deleted = self.sqlite.update(move |db| {
+            db.execute(
+                "DELETE FROM secrets WHERE team = ? AND name = ?",
+                [team.as_str(), &name],
+            )
+        });
+        let deleted: Result<usize, StoreError> = deleted.await;
+        Ok(deleted.map_err(|error| fault("delete a secret", error))? > 0)
     }
 }

@@ -190,18 +190,15 @@ async fn a_row_that_cannot_be_read_is_broken_and_hides_nothing() {
             .await
             .unwrap();
     }
-    let damaged = store.sqlite.write(|connection| {
-        Box::pin(async move {
-            sqlx::query("UPDATE skills SET provenance = 'alien' WHERE name = 'two'")
-                .execute(&mut *connection)
-                .await?;
-            sqlx::query("UPDATE skills SET header = '{\"broken\":\"has no line\"}' WHERE name = 'three'")
-                .execute(connection)
-                .await?;
-            Ok::<_, StoreError>(())
-        })
+    let damaged = store.sqlite.update(|db| {
+        db.execute("UPDATE skills SET provenance = 'alien' WHERE name = 'two'", ())?;
+        db.execute(
+            "UPDATE skills SET header = '{\"broken\":\"has no line\"}' WHERE name = 'three'",
+            (),
+        )
     });
-    damaged.await.unwrap();
+    let damaged: Result<usize, StoreError> = damaged.await;
+    damaged.unwrap();
     let listed = skills
         .list_skills(&person(), &steward_skill_core::list_skills::ListRequest::default())
         .await
@@ -234,14 +231,10 @@ async fn a_full_disk_refuses_writes_and_still_shows_skills() {
     all.manage_skill(&person(), &request("r1", "one", create("one")))
         .await
         .unwrap();
-    let limited = store.sqlite.write(|connection| {
-        Box::pin(async move {
-            // SQLite never sets it below the present size, which is what a full disk is.
-            sqlx::query("PRAGMA max_page_count = 1").execute(connection).await?;
-            Ok::<_, StoreError>(())
-        })
-    });
-    limited.await.unwrap();
+    // SQLite never sets it below the present size, which is what a full disk is.
+    let limited = store.sqlite.update(|db| db.value("PRAGMA max_page_count = 1", ()));
+    let limited: Result<i64, StoreError> = limited.await;
+    limited.unwrap();
     let large = Manage::WriteFile {
         path: "references/large.md".to_owned(),
         content: "x".repeat(500_000),

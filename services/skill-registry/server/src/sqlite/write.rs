@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use sqlx::sqlite::SqliteConnection;
 use steward_base::JobRef;
 use steward_base::names::{SkillId, TeamId};
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::name::{self, Category};
 use steward_skill_core::record::{Files, Revision, SkillRecord, State};
 use steward_skill_core::store::{Change, CommitError, Purge, RequestKey, View};
-use steward_store::StoreError;
+use steward_store::{Db, SqlError, StoreError, params};
 
 use super::rows::{self, signed};
 use super::{fault, hub, proposals, read};
@@ -18,7 +17,7 @@ use super::{fault, hub, proposals, read};
 /// How long first answers are kept: longer than any turn waits, any job is retried or any client repeats.
 const ANSWERS_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Why a transaction is rolled back.
+/// Why work on the database came to nothing, and a transaction is rolled back.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// A check failed.
@@ -34,6 +33,18 @@ impl Failure {
             Self::Store(error) => CommitError::Store(fault("change a skill", error)),
         }
     }
+
+    /// What it is to those who can only meet faults.
+    pub(super) fn into_fault(self, operation: &'static str) -> StoreFault {
+        match self {
+            Self::Refused(CommitError::Store(fault)) => fault,
+            Self::Refused(other) => StoreFault::Internal {
+                operation,
+                source: Box::new(other),
+            },
+            Self::Store(error) => fault(operation, error),
+        }
+    }
 }
 
 impl From<StoreError> for Failure {
@@ -42,9 +53,15 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
         Self::Store(error.into())
+    }
+}
+
+impl From<StoreFault> for Failure {
+    fn from(fault: StoreFault) -> Self {
+        Self::Refused(CommitError::Store(fault))
     }
 }
 
@@ -54,7 +71,7 @@ impl From<CommitError> for Failure {
     }
 }
 
-pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) -> Result<(), Failure> {
+pub(super) fn commit(db: Db<'_>, change: Change) -> Result<(), Failure> {
     let Change {
         record,
         expected,
@@ -67,83 +84,61 @@ pub(super) async fn commit(connection: &mut SqliteConnection, change: Change) ->
         decides,
     } = change;
     if let Some(job) = &fence {
-        take_fence(connection, &record.team, job).await?;
+        take_fence(db, &record.team, job)?;
     }
     if let Some((key, _)) = &answer
-        && let Some(first) = read::first_answer(connection, &record.team, &key.scope, &key.id).await?
+        && let Some(first) = read::first_answer(db, &record.team, &key.scope, &key.id)?
     {
         return Err(CommitError::Answered(first).into());
     }
-    let was_active = check_version(connection, &record, expected).await?;
+    let was_active = check_version(db, &record, expected)?;
     if record.is_active() {
-        check_place(connection, &record).await?;
-        check_revoked(
-            connection,
-            &record,
-            revision.as_ref().map(|(revision, _)| revision),
-            was_active,
-        )
-        .await?;
+        check_place(db, &record)?;
+        check_revoked(db, &record, revision.as_ref().map(|(revision, _)| revision), was_active)?;
     }
     match expected {
-        None => insert_skill(connection, &record).await?,
-        Some(_) => update_skill(connection, &record, is_patch).await?,
+        None => insert_skill(db, &record)?,
+        Some(_) => update_skill(db, &record, is_patch)?,
     }
     for (revision, files) in beneath.iter().chain(&revision) {
-        insert_revision(connection, &record, revision, files).await?;
+        insert_revision(db, &record, revision, files)?;
     }
     if let Some(reader) = &reader {
-        remember(
-            connection,
-            record.team.as_str(),
-            &reader.key(),
-            &record.uid,
-            &record.revision,
-        )
-        .await?;
+        remember(db, record.team.as_str(), &reader.key(), &record.uid, &record.revision)?;
     }
     if let Some((key, answer)) = &answer {
-        insert_answer(connection, &record, key, answer).await?;
+        insert_answer(db, &record, key, answer)?;
     }
     match &decides {
-        Some(proposal) if !proposals::decide(connection, proposal).await? => Err(CommitError::VersionMismatch.into()),
+        Some(proposal) if !proposals::decide(db, proposal)? => Err(CommitError::VersionMismatch.into()),
         _ => Ok(()),
     }
 }
 
-pub(super) async fn take_fence(connection: &mut SqliteConnection, team: &TeamId, job: &JobRef) -> Result<(), Failure> {
-    let newest: Option<i64> = sqlx::query_scalar("SELECT fence FROM job_fences WHERE team = ? AND job = ?")
-        .bind(team.as_str())
-        .bind(&job.id)
-        .fetch_optional(&mut *connection)
-        .await?;
+pub(super) fn take_fence(db: Db<'_>, team: &TeamId, job: &JobRef) -> Result<(), Failure> {
+    let newest: Option<i64> = db.optional(
+        "SELECT fence FROM job_fences WHERE team = ? AND job = ?",
+        params![team.as_str(), &job.id],
+    )?;
     let newest = newest.map_or(0, rows::unsigned);
     if newest > job.fence {
         return Err(CommitError::StaleFence { current: newest }.into());
     }
-    sqlx::query(
+    db.execute(
         "INSERT INTO job_fences (team, job, fence) VALUES (?, ?, ?) \
          ON CONFLICT (team, job) DO UPDATE SET fence = excluded.fence",
-    )
-    .bind(team.as_str())
-    .bind(&job.id)
-    .bind(signed(job.fence))
-    .execute(connection)
-    .await?;
+        params![team.as_str(), &job.id, signed(job.fence)],
+    )?;
     Ok(())
 }
 
 /// Whether the skill is in use now.
-async fn check_version(
-    connection: &mut SqliteConnection,
-    record: &SkillRecord,
-    expected: Option<u64>,
-) -> Result<bool, Failure> {
-    let there: Option<(i64, i64)> = sqlx::query_as("SELECT version, archived FROM skills WHERE team = ? AND uid = ?")
-        .bind(record.team.as_str())
-        .bind(&record.uid)
-        .fetch_optional(connection)
-        .await?;
+fn check_version(db: Db<'_>, record: &SkillRecord, expected: Option<u64>) -> Result<bool, Failure> {
+    let there: Option<(i64, i64)> = db.first(
+        "SELECT version, archived FROM skills WHERE team = ? AND uid = ?",
+        [record.team.as_str(), &record.uid],
+        |row| Ok::<_, Failure>((row.get(0)?, row.get(1)?)),
+    )?;
     if there.map(|(version, _)| rows::unsigned(version)) == expected {
         Ok(there.is_some_and(|(_, archived)| archived == 0))
     } else {
@@ -152,22 +147,21 @@ async fn check_version(
 }
 
 /// The one place that every tree passes on its way into use. A change of a record alone, such as a pin, puts nothing into use.
-async fn check_revoked(
-    connection: &mut SqliteConnection,
+fn check_revoked(
+    db: Db<'_>,
     record: &SkillRecord,
     revision: Option<&Revision>,
     was_active: bool,
 ) -> Result<(), Failure> {
     let team = record.team.as_str();
     if let Some(revision) = revision {
-        return hub::check_revoked(connection, team, &revision.files).await;
+        return hub::check_revoked(db, team, &revision.files);
     }
     if was_active {
         return Ok(());
     }
-    let present = read::revision(connection, &record.team, &record.uid, &record.revision).await;
-    match present.map_err(CommitError::Store)? {
-        Some(present) => hub::check_revoked(connection, team, &present.files).await,
+    match read::revision(db, &record.team, &record.uid, &record.revision)? {
+        Some(present) => hub::check_revoked(db, team, &present.files),
         None => Err(CommitError::Store(StoreFault::Damaged {
             what: format!("the newest revision of {}", record.full_name()),
         })
@@ -175,17 +169,18 @@ async fn check_revoked(
     }
 }
 
-async fn check_place(connection: &mut SqliteConnection, record: &SkillRecord) -> Result<(), Failure> {
-    let others: Vec<(String, String)> = sqlx::query_as(
+fn check_place(db: Db<'_>, record: &SkillRecord) -> Result<(), Failure> {
+    let others: Vec<(String, String)> = db.all(
         "SELECT category, name FROM skills \
          WHERE team = ? AND scope = ? AND owner = ? AND archived = 0 AND uid <> ?",
-    )
-    .bind(record.team.as_str())
-    .bind(record.scope.label())
-    .bind(record.scope.owner())
-    .bind(&record.uid)
-    .fetch_all(connection)
-    .await?;
+        params![
+            record.team.as_str(),
+            record.scope.label(),
+            record.scope.owner(),
+            &record.uid
+        ],
+        |row| Ok::<_, Failure>((row.get(0)?, row.get(1)?)),
+    )?;
     // A row whose place cannot be read stands nowhere; its name is still held by the unique index.
     let others = others
         .into_iter()
@@ -217,71 +212,66 @@ fn encoded(record: &SkillRecord) -> Result<(String, Option<String>), Failure> {
     Ok((header, archival))
 }
 
-async fn insert_skill(connection: &mut SqliteConnection, record: &SkillRecord) -> Result<(), Failure> {
+fn insert_skill(db: Db<'_>, record: &SkillRecord) -> Result<(), Failure> {
     let (header, archival) = encoded(record)?;
-    sqlx::query(
+    db.execute(
         "INSERT INTO skills (team, uid, scope, owner, category, name, provenance, author, pinned, protected, archived, \
          archival, version, revision, number, tree, header, created, updated) \
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(record.team.as_str())
-    .bind(&record.uid)
-    .bind(record.scope.label())
-    .bind(record.scope.owner())
-    .bind(record.category.as_str())
-    .bind(record.name.as_str())
-    .bind(record.provenance.as_str())
-    .bind(record.author.as_ref().map(|author| author.as_str().to_owned()))
-    .bind(i64::from(record.pinned))
-    .bind(i64::from(record.protected))
-    .bind(i64::from(archival.is_some()))
-    .bind(archival)
-    .bind(signed(record.version))
-    .bind(&record.revision)
-    .bind(signed(record.number))
-    .bind(&record.tree)
-    .bind(header)
-    .bind(record.created.as_micros())
-    .bind(record.updated.as_micros())
-    .execute(connection)
-    .await?;
+        params![
+            record.team.as_str(),
+            &record.uid,
+            record.scope.label(),
+            record.scope.owner(),
+            record.category.as_str(),
+            record.name.as_str(),
+            record.provenance.as_str(),
+            record.author.as_ref().map(|author| author.as_str().to_owned()),
+            i64::from(record.pinned),
+            i64::from(record.protected),
+            i64::from(archival.is_some()),
+            archival,
+            signed(record.version),
+            &record.revision,
+            signed(record.number),
+            &record.tree,
+            header,
+            record.created.as_micros(),
+            record.updated.as_micros()
+        ],
+    )?;
     Ok(())
 }
 
 /// What can change in a record; usage only by counting.
-async fn update_skill(connection: &mut SqliteConnection, record: &SkillRecord, is_patch: bool) -> Result<(), Failure> {
+fn update_skill(db: Db<'_>, record: &SkillRecord, is_patch: bool) -> Result<(), Failure> {
     let (header, archival) = encoded(record)?;
-    sqlx::query(
+    db.execute(
         "UPDATE skills SET pinned = ?, archived = ?, archival = ?, version = ?, revision = ?, number = ?, tree = ?, \
          header = ?, updated = ?, patches = patches + ?, last_patched = coalesce(?, last_patched), \
          stale_since = CASE WHEN ? THEN NULL ELSE stale_since END \
          WHERE team = ? AND uid = ?",
-    )
-    .bind(i64::from(record.pinned))
-    .bind(i64::from(archival.is_some()))
-    .bind(archival)
-    .bind(signed(record.version))
-    .bind(&record.revision)
-    .bind(signed(record.number))
-    .bind(&record.tree)
-    .bind(header)
-    .bind(record.updated.as_micros())
-    .bind(i64::from(is_patch))
-    .bind(is_patch.then(|| record.updated.as_micros()))
-    .bind(is_patch || !record.is_active())
-    .bind(record.team.as_str())
-    .bind(&record.uid)
-    .execute(connection)
-    .await?;
+        params![
+            i64::from(record.pinned),
+            i64::from(archival.is_some()),
+            archival,
+            signed(record.version),
+            &record.revision,
+            signed(record.number),
+            &record.tree,
+            header,
+            record.updated.as_micros(),
+            i64::from(is_patch),
+            is_patch.then(|| record.updated.as_micros()),
+            is_patch || !record.is_active(),
+            record.team.as_str(),
+            &record.uid
+        ],
+    )?;
     Ok(())
 }
 
-async fn insert_revision(
-    connection: &mut SqliteConnection,
-    record: &SkillRecord,
-    revision: &Revision,
-    files: &Files,
-) -> Result<(), Failure> {
+fn insert_revision(db: Db<'_>, record: &SkillRecord, revision: &Revision, files: &Files) -> Result<(), Failure> {
     let by = &revision.by;
     let evidence = serde_json::to_string(&by.evidence).map_err(|error| {
         CommitError::Store(StoreFault::Internal {
@@ -290,221 +280,173 @@ async fn insert_revision(
         })
     })?;
     let lowest = by.evidence.iter().filter_map(|evidence| evidence.integrity).min();
-    sqlx::query(
+    db.execute(
         "INSERT INTO revisions (team, skill, number, id, parent, tree, action, author, origin, session, turn, job, \
          fence, reason, evidence, basis, integrity, restored_from, created) \
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(record.team.as_str())
-    .bind(&record.uid)
-    .bind(signed(revision.number))
-    .bind(&revision.id)
-    .bind(&revision.parent)
-    .bind(&revision.tree)
-    .bind(&revision.action)
-    .bind(by.user.as_ref().map(|user| user.as_str().to_owned()))
-    .bind(by.origin.as_str())
-    .bind(&by.session)
-    .bind(&by.turn)
-    .bind(by.job.as_ref().map(|job| job.id.clone()))
-    .bind(by.job.as_ref().map(|job| signed(job.fence)))
-    .bind(&by.reason)
-    .bind(evidence)
-    .bind(by.evidence.first().map(|evidence| evidence.basis.clone()))
-    .bind(lowest.map(|level| i64::from(level.level())))
-    .bind(&revision.restored_from)
-    .bind(revision.created.as_micros())
-    .execute(&mut *connection)
-    .await?;
-    insert_files(connection, record, revision, files).await
+        params![
+            record.team.as_str(),
+            &record.uid,
+            signed(revision.number),
+            &revision.id,
+            &revision.parent,
+            &revision.tree,
+            &revision.action,
+            by.user.as_ref().map(|user| user.as_str().to_owned()),
+            by.origin.as_str(),
+            &by.session,
+            &by.turn,
+            by.job.as_ref().map(|job| job.id.clone()),
+            by.job.as_ref().map(|job| signed(job.fence)),
+            &by.reason,
+            evidence,
+            by.evidence.first().map(|evidence| evidence.basis.clone()),
+            lowest.map(|level| i64::from(level.level())),
+            &revision.restored_from,
+            revision.created.as_micros()
+        ],
+    )?;
+    insert_files(db, record, revision, files)
 }
 
-async fn insert_files(
-    connection: &mut SqliteConnection,
-    record: &SkillRecord,
-    revision: &Revision,
-    files: &Files,
-) -> Result<(), Failure> {
+fn insert_files(db: Db<'_>, record: &SkillRecord, revision: &Revision, files: &Files) -> Result<(), Failure> {
     for entry in &revision.files {
         if let Some(bytes) = files.get(&entry.path) {
-            sqlx::query(
+            db.execute(
                 "INSERT INTO blobs (team, sha256, bytes) VALUES (?, ?, ?) ON CONFLICT (team, sha256) DO NOTHING",
-            )
-            .bind(record.team.as_str())
-            .bind(&entry.sha256)
-            .bind(bytes)
-            .execute(&mut *connection)
-            .await?;
+                params![record.team.as_str(), &entry.sha256, bytes],
+            )?;
         }
-        sqlx::query("INSERT INTO revision_files (team, skill, number, path, sha256, size) VALUES (?, ?, ?, ?, ?, ?)")
-            .bind(record.team.as_str())
-            .bind(&record.uid)
-            .bind(signed(revision.number))
-            .bind(entry.path.as_str())
-            .bind(&entry.sha256)
-            .bind(signed(entry.size))
-            .execute(&mut *connection)
-            .await?;
+        db.execute(
+            "INSERT INTO revision_files (team, skill, number, path, sha256, size) VALUES (?, ?, ?, ?, ?, ?)",
+            params![
+                record.team.as_str(),
+                &record.uid,
+                signed(revision.number),
+                entry.path.as_str(),
+                &entry.sha256,
+                signed(entry.size)
+            ],
+        )?;
     }
     Ok(())
 }
 
-async fn remember(
-    connection: &mut SqliteConnection,
-    team: &str,
-    reader: &str,
-    uid: &str,
-    revision: &str,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
+fn remember(db: Db<'_>, team: &str, reader: &str, uid: &str, revision: &str) -> Result<(), StoreError> {
+    db.execute(
         "INSERT INTO reads (team, reader, skill, revision) VALUES (?, ?, ?, ?) \
          ON CONFLICT (team, reader, skill) DO UPDATE SET revision = excluded.revision",
-    )
-    .bind(team)
-    .bind(reader)
-    .bind(uid)
-    .bind(revision)
-    .execute(connection)
-    .await?;
+        params![team, reader, uid, revision],
+    )?;
     Ok(())
 }
 
 /// Keeps the first answer, and lets go of the team's oldest ones.
-async fn insert_answer(
-    connection: &mut SqliteConnection,
-    record: &SkillRecord,
-    key: &RequestKey,
-    answer: &str,
-) -> Result<(), Failure> {
-    sqlx::query("DELETE FROM answers WHERE team = ? AND at < ?")
-        .bind(record.team.as_str())
-        .bind(record.updated.minus(ANSWERS_KEPT).as_micros())
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query("INSERT INTO answers (team, scope, id, hash, skill, answer, at) VALUES (?, ?, ?, ?, ?, ?, ?)")
-        .bind(record.team.as_str())
-        .bind(&key.scope)
-        .bind(&key.id)
-        .bind(&key.hash)
-        .bind(&record.uid)
-        .bind(answer)
-        .bind(record.updated.as_micros())
-        .execute(connection)
-        .await?;
+fn insert_answer(db: Db<'_>, record: &SkillRecord, key: &RequestKey, answer: &str) -> Result<(), Failure> {
+    db.execute(
+        "DELETE FROM answers WHERE team = ? AND at < ?",
+        params![record.team.as_str(), record.updated.minus(ANSWERS_KEPT).as_micros()],
+    )?;
+    db.execute(
+        "INSERT INTO answers (team, scope, id, hash, skill, answer, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        params![
+            record.team.as_str(),
+            &key.scope,
+            &key.id,
+            &key.hash,
+            &record.uid,
+            answer,
+            record.updated.as_micros()
+        ],
+    )?;
     Ok(())
 }
 
-pub(super) async fn set_hidden(
-    connection: &mut SqliteConnection,
-    team: &TeamId,
-    user: &str,
-    uid: &str,
-    hidden: bool,
-) -> Result<(), StoreError> {
+pub(super) fn set_hidden(db: Db<'_>, team: &TeamId, user: &str, uid: &str, hidden: bool) -> Result<(), StoreError> {
     let statement = if hidden {
         "INSERT OR IGNORE INTO hidden_skills (team, owner, skill) SELECT team, ?1, uid FROM skills WHERE team = ?2 AND uid = ?3"
     } else {
         "DELETE FROM hidden_skills WHERE owner = ?1 AND team = ?2 AND skill = ?3"
     };
-    sqlx::query(statement)
-        .bind(user)
-        .bind(team.as_str())
-        .bind(uid)
-        .execute(connection)
-        .await?;
+    db.execute(statement, params![user, team.as_str(), uid])?;
     Ok(())
 }
 
-pub(super) async fn set_references(
-    connection: &mut SqliteConnection,
-    team: &TeamId,
-    holder: &str,
-    uids: &[String],
-) -> Result<(), StoreError> {
-    sqlx::query("DELETE FROM skill_references WHERE team = ? AND holder = ?")
-        .bind(team.as_str())
-        .bind(holder)
-        .execute(&mut *connection)
-        .await?;
+pub(super) fn set_references(db: Db<'_>, team: &TeamId, holder: &str, uids: &[String]) -> Result<(), StoreError> {
+    db.execute(
+        "DELETE FROM skill_references WHERE team = ? AND holder = ?",
+        params![team.as_str(), holder],
+    )?;
     for uid in uids {
         // Purged meanwhile: there is nothing to protect.
-        sqlx::query(
+        db.execute(
             "INSERT OR IGNORE INTO skill_references (team, holder, skill) \
              SELECT team, ?, uid FROM skills WHERE team = ? AND uid = ?",
-        )
-        .bind(holder)
-        .bind(team.as_str())
-        .bind(uid)
-        .execute(&mut *connection)
-        .await?;
+            params![holder, team.as_str(), uid],
+        )?;
     }
     Ok(())
 }
 
-pub(super) async fn record_view(connection: &mut SqliteConnection, view: View) -> Result<(), StoreError> {
+pub(super) fn record_view(db: Db<'_>, view: &View) -> Result<(), StoreError> {
     let team = view.team.as_str();
     let counted = if view.is_use {
-        sqlx::query("UPDATE skills SET views = views + 1, uses = uses + 1, last_used = ?, stale_since = NULL WHERE team = ? AND uid = ?")
-            .bind(view.at.as_micros())
-            .bind(team)
-            .bind(&view.uid)
-            .execute(&mut *connection)
-            .await?
+        db.execute(
+            "UPDATE skills SET views = views + 1, uses = uses + 1, last_used = ?, stale_since = NULL \
+             WHERE team = ? AND uid = ?",
+            params![view.at.as_micros(), team, &view.uid],
+        )?
     } else {
-        sqlx::query("UPDATE skills SET review_views = review_views + 1 WHERE team = ? AND uid = ?")
-            .bind(team)
-            .bind(&view.uid)
-            .execute(&mut *connection)
-            .await?
+        db.execute(
+            "UPDATE skills SET review_views = review_views + 1 WHERE team = ? AND uid = ?",
+            params![team, &view.uid],
+        )?
     };
     // Purged meanwhile: there is nothing to remember.
-    if let (1.., Some(reader)) = (counted.rows_affected(), &view.reader) {
-        remember(connection, team, &reader.key(), &view.uid, &view.revision).await?;
+    if let (1.., Some(reader)) = (counted, &view.reader) {
+        remember(db, team, &reader.key(), &view.uid, &view.revision)?;
     }
     Ok(())
 }
 
 /// Lets go of blobs that neither a revision nor an item in quarantine has.
-pub(super) async fn drop_orphans(connection: &mut SqliteConnection, team: &str) -> Result<(), sqlx::Error> {
-    sqlx::query(
+pub(super) fn drop_orphans(db: Db<'_>, team: &str) -> Result<(), StoreError> {
+    db.execute(
         "DELETE FROM blobs WHERE team = ? \
          AND NOT EXISTS (SELECT 1 FROM revision_files f WHERE f.team = blobs.team AND f.sha256 = blobs.sha256) \
          AND NOT EXISTS (SELECT 1 FROM hub_item_files f WHERE f.team = blobs.team AND f.sha256 = blobs.sha256)",
-    )
-    .bind(team)
-    .execute(connection)
-    .await?;
+        [team],
+    )?;
     Ok(())
 }
 
-pub(super) async fn purge(connection: &mut SqliteConnection, purge: Purge) -> Result<u64, Failure> {
+pub(super) fn purge(db: Db<'_>, purge: &Purge) -> Result<u64, Failure> {
     let record = &purge.record;
-    check_version(connection, record, Some(record.version)).await?;
-    let revisions: i64 = sqlx::query_scalar("SELECT count(*) FROM revisions WHERE team = ? AND skill = ?")
-        .bind(record.team.as_str())
-        .bind(&record.uid)
-        .fetch_one(&mut *connection)
-        .await?;
-    sqlx::query("DELETE FROM proposals WHERE team = ? AND skill = ? AND fingerprint <> ''")
-        .bind(record.team.as_str())
-        .bind(&record.uid)
-        .execute(&mut *connection)
-        .await?;
+    check_version(db, record, Some(record.version))?;
+    let revisions: i64 = db.value(
+        "SELECT count(*) FROM revisions WHERE team = ? AND skill = ?",
+        params![record.team.as_str(), &record.uid],
+    )?;
+    db.execute(
+        "DELETE FROM proposals WHERE team = ? AND skill = ? AND fingerprint <> ''",
+        params![record.team.as_str(), &record.uid],
+    )?;
     // Revisions, their files, readings and answers go with the row.
-    sqlx::query("DELETE FROM skills WHERE team = ? AND uid = ?")
-        .bind(record.team.as_str())
-        .bind(&record.uid)
-        .execute(&mut *connection)
-        .await?;
-    drop_orphans(connection, record.team.as_str()).await?;
-    sqlx::query("INSERT INTO purges (team, uid, skill, revisions, actor, at) VALUES (?, ?, ?, ?, ?, ?)")
-        .bind(record.team.as_str())
-        .bind(&record.uid)
-        .bind(record.full_name())
-        .bind(revisions)
-        .bind(&purge.by)
-        .bind(purge.at.as_micros())
-        .execute(connection)
-        .await?;
+    db.execute(
+        "DELETE FROM skills WHERE team = ? AND uid = ?",
+        params![record.team.as_str(), &record.uid],
+    )?;
+    drop_orphans(db, record.team.as_str())?;
+    db.execute(
+        "INSERT INTO purges (team, uid, skill, revisions, actor, at) VALUES (?, ?, ?, ?, ?, ?)",
+        params![
+            record.team.as_str(),
+            &record.uid,
+            record.full_name(),
+            revisions,
+            &purge.by,
+            purge.at.as_micros()
+        ],
+    )?;
     Ok(rows::unsigned(revisions))
 }

@@ -7,38 +7,27 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::sqlite::SqliteConnection;
 use steward_base::error_chain;
 use steward_skill_core::error::StoreFault;
 use steward_skill_core::record::FileEntry;
 use steward_skill_core::store::CommitError;
 use steward_skill_hub::withdrawal::{Standing, Withdrawal};
 use steward_skill_scanner::Tree;
+use steward_store::{Db, StoreError, params};
 
 use super::super::write::Failure;
 use super::{HubFailure, read};
 
 /// Refuses files whose tree is revoked.
-pub(in crate::sqlite) async fn check(
-    connection: &mut SqliteConnection,
-    team: &str,
-    files: &[FileEntry],
-) -> Result<(), Failure> {
-    let withdrawn: i64 =
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM hub_withdrawals WHERE team = ? AND force = 1)")
-            .bind(team)
-            .fetch_one(&mut *connection)
-            .await?;
-    if withdrawn == 0 {
+pub(in crate::sqlite) fn check(db: Db<'_>, team: &str, files: &[FileEntry]) -> Result<(), Failure> {
+    if !db.exists("SELECT 1 FROM hub_withdrawals WHERE team = ? AND force = 1", [team])? {
         return Ok(());
     }
-    for digest in digests(connection, team, files).await? {
-        let entry: Option<String> =
-            sqlx::query_scalar("SELECT content FROM hub_withdrawals WHERE team = ? AND digest = ? AND force = 1")
-                .bind(team)
-                .bind(digest)
-                .fetch_optional(&mut *connection)
-                .await?;
+    for digest in digests(db, team, files)? {
+        let entry: Option<String> = db.optional(
+            "SELECT content FROM hub_withdrawals WHERE team = ? AND digest = ? AND force = 1",
+            params![team, digest],
+        )?;
         if entry.is_some_and(|entry| !is_yanked(&entry)) {
             return Err(CommitError::Revoked.into());
         }
@@ -52,25 +41,19 @@ fn is_yanked(entry: &str) -> bool {
 }
 
 /// The digests by which the hub can know these files.
-async fn digests(
-    connection: &mut SqliteConnection,
-    team: &str,
-    files: &[FileEntry],
-) -> Result<BTreeSet<String>, Failure> {
+fn digests(db: Db<'_>, team: &str, files: &[FileEntry]) -> Result<BTreeSet<String>, Failure> {
     let mut digests = BTreeSet::from([digest(files, &BTreeSet::new())]);
     // By the one file that tells skills apart best.
     let Some(telling) = files.iter().find(|file| file.path.is_skill_md()).or(files.first()) else {
         return Ok(digests);
     };
-    let items: Vec<String> =
-        sqlx::query_scalar("SELECT item FROM hub_item_files WHERE team = ? AND sha256 = ? AND path = ?")
-            .bind(team)
-            .bind(&telling.sha256)
-            .bind(telling.path.as_str())
-            .fetch_all(&mut *connection)
-            .await?;
+    let items: Vec<String> = db.all(
+        "SELECT item FROM hub_item_files WHERE team = ? AND sha256 = ? AND path = ?",
+        params![team, &telling.sha256, telling.path.as_str()],
+        |row| Ok::<_, StoreError>(row.get(0)?),
+    )?;
     for item in items {
-        let manifest = read::manifest(connection, team, &item).await.map_err(unreadable)?;
+        let manifest = read::manifest(db, team, &item).map_err(unreadable)?;
         if manifest.files == files {
             digests.insert(digest(files, &manifest.executables));
         }

@@ -1,6 +1,5 @@
 //! The hub's writes, each in one transaction that the caller has begun. Checks come first.
 
-use sqlx::sqlite::SqliteConnection;
 use steward_base::Timestamp;
 use steward_base::hash::sha256_hex;
 use steward_runtime::failpoint;
@@ -11,6 +10,7 @@ use steward_skill_hub::quarantine::{Item, State};
 use steward_skill_hub::store::Installed;
 use steward_skill_hub::withdrawal::Withdrawal;
 use steward_skill_scanner::Suppression;
+use steward_store::{Db, params};
 
 use super::super::rows::signed;
 use super::super::write as library;
@@ -63,83 +63,70 @@ pub(crate) struct Withdrawn {
     pub(crate) happened: Happened,
 }
 
-pub(super) async fn put_item(connection: &mut SqliteConnection, stored: Stored) -> Result<(), HubFailure> {
+pub(super) fn put_item(db: Db<'_>, stored: Stored) -> Result<(), HubFailure> {
     let Stored { item, before, happened } = stored;
-    set_item(connection, &happened.team, &item, before).await?;
-    append(connection, happened).await
+    set_item(db, &happened.team, &item, before)?;
+    append(db, happened)
 }
 
 /// Writes the row of an item that is in state `before`, and its bytes when it is new; drops them when they are of no use.
-async fn set_item(
-    connection: &mut SqliteConnection,
-    team: &str,
-    item: &Item,
-    before: Option<State>,
-) -> Result<(), HubFailure> {
-    let there: Option<String> = sqlx::query_scalar("SELECT state FROM hub_items WHERE team = ? AND id = ?")
-        .bind(team)
-        .bind(&item.id)
-        .fetch_optional(&mut *connection)
-        .await?;
+fn set_item(db: Db<'_>, team: &str, item: &Item, before: Option<State>) -> Result<(), HubFailure> {
+    let there: Option<String> = db.optional(
+        "SELECT state FROM hub_items WHERE team = ? AND id = ?",
+        params![team, &item.id],
+    )?;
     if there.as_deref() != before.map(State::as_str) {
         return Err(HubFailure::Conflict("the item is in another state"));
     }
-    sqlx::query(
+    db.execute(
         "INSERT INTO hub_items (team, id, place, state, content) VALUES (?, ?, ?, ?, ?) \
          ON CONFLICT (team, id) DO UPDATE SET state = excluded.state, content = excluded.content",
-    )
-    .bind(team)
-    .bind(&item.id)
-    .bind(item.place())
-    .bind(item.state.as_str())
-    .bind(serde_json::to_string(item)?)
-    .execute(&mut *connection)
-    .await?;
+        params![
+            team,
+            &item.id,
+            item.place(),
+            item.state.as_str(),
+            serde_json::to_string(item)?
+        ],
+    )?;
     match (before, item.state.keeps_bytes()) {
-        (None, true) => put_files(connection, team, item).await,
-        (Some(_), false) => drop_files(connection, team, &item.id).await,
+        (None, true) => put_files(db, team, item),
+        (Some(_), false) => drop_files(db, team, &item.id),
         (None, false) | (Some(_), true) => Ok(()),
     }
 }
 
-async fn put_files(connection: &mut SqliteConnection, team: &str, item: &Item) -> Result<(), HubFailure> {
+fn put_files(db: Db<'_>, team: &str, item: &Item) -> Result<(), HubFailure> {
     for (path, file) in item.tree.iter() {
         let sha256 = sha256_hex(&file.bytes);
-        sqlx::query("INSERT INTO blobs (team, sha256, bytes) VALUES (?, ?, ?) ON CONFLICT (team, sha256) DO NOTHING")
-            .bind(team)
-            .bind(&sha256)
-            .bind(&*file.bytes)
-            .execute(&mut *connection)
-            .await?;
-        sqlx::query(
+        db.execute(
+            "INSERT INTO blobs (team, sha256, bytes) VALUES (?, ?, ?) ON CONFLICT (team, sha256) DO NOTHING",
+            params![team, &sha256, &*file.bytes],
+        )?;
+        db.execute(
             "INSERT INTO hub_item_files (team, item, path, sha256, size, executable) VALUES (?, ?, ?, ?, ?, ?)",
-        )
-        .bind(team)
-        .bind(&item.id)
-        .bind(path)
-        .bind(sha256)
-        .bind(i64::try_from(file.bytes.len()).unwrap_or(i64::MAX))
-        .bind(i64::from(file.executable))
-        .execute(&mut *connection)
-        .await?;
+            params![
+                team,
+                &item.id,
+                path,
+                sha256,
+                i64::try_from(file.bytes.len()).unwrap_or(i64::MAX),
+                i64::from(file.executable)
+            ],
+        )?;
     }
     Ok(())
 }
 
-async fn drop_files(connection: &mut SqliteConnection, team: &str, item: &str) -> Result<(), HubFailure> {
-    sqlx::query("DELETE FROM hub_item_files WHERE team = ? AND item = ?")
-        .bind(team)
-        .bind(item)
-        .execute(&mut *connection)
-        .await?;
-    Ok(library::drop_orphans(connection, team).await?)
+fn drop_files(db: Db<'_>, team: &str, item: &str) -> Result<(), HubFailure> {
+    db.execute(
+        "DELETE FROM hub_item_files WHERE team = ? AND item = ?",
+        params![team, item],
+    )?;
+    Ok(library::drop_orphans(db, team)?)
 }
 
-pub(super) async fn install(
-    connection: &mut SqliteConnection,
-    changes: Vec<Change>,
-    settled: Settled,
-) -> Result<(), HubFailure> {
+pub(super) fn install(db: Db<'_>, changes: Vec<Change>, settled: Settled) -> Result<(), HubFailure> {
     let Settled {
         item,
         installed,
@@ -148,54 +135,40 @@ pub(super) async fn install(
     } = settled;
     let team = happened.team.clone();
     let lock = &installed.lock;
-    let there = read::installed(connection, &team, &lock.name).await?;
+    let there = read::installed(db, &team, &lock.name)?;
     if there.map(|installed| installed.lock) != before {
         return Err(HubFailure::Conflict("another revision was installed meanwhile"));
     }
-    let withdrawn = read::withdrawal(connection, &team, &lock.digest).await?;
+    let withdrawn = read::withdrawal(db, &team, &lock.digest)?;
     if withdrawn.is_some_and(|withdrawal| withdrawal.is_in_force()) {
         return Err(HubFailure::Conflict("it was withdrawn meanwhile"));
     }
-    set_item(connection, &team, &item, Some(State::Approved)).await?;
+    set_item(db, &team, &item, Some(State::Approved))?;
     for change in changes {
-        library::commit(connection, change).await?;
+        library::commit(db, change)?;
     }
     failpoint::hit("hub.install.inside");
-    sqlx::query(
+    db.execute(
         "INSERT INTO hub_locks (team, name, item, content) VALUES (?, ?, ?, ?) \
          ON CONFLICT (team, name) DO UPDATE SET item = excluded.item, content = excluded.content",
-    )
-    .bind(&team)
-    .bind(&lock.name)
-    .bind(&lock.item)
-    .bind(serde_json::to_string(&installed)?)
-    .execute(&mut *connection)
-    .await?;
-    append(connection, happened).await
+        params![&team, &lock.name, &lock.item, serde_json::to_string(&installed)?],
+    )?;
+    append(db, happened)
 }
 
-pub(super) async fn remove(
-    connection: &mut SqliteConnection,
-    changes: Vec<Change>,
-    removed: Removed,
-) -> Result<(), HubFailure> {
+pub(super) fn remove(db: Db<'_>, changes: Vec<Change>, removed: Removed) -> Result<(), HubFailure> {
     let Removed { name, happened } = removed;
     for change in changes {
-        library::commit(connection, change).await?;
+        library::commit(db, change)?;
     }
-    sqlx::query("DELETE FROM hub_locks WHERE team = ? AND name = ?")
-        .bind(&happened.team)
-        .bind(name)
-        .execute(&mut *connection)
-        .await?;
-    append(connection, happened).await
+    db.execute(
+        "DELETE FROM hub_locks WHERE team = ? AND name = ?",
+        params![&happened.team, name],
+    )?;
+    append(db, happened)
 }
 
-pub(super) async fn withdraw(
-    connection: &mut SqliteConnection,
-    changes: Vec<Change>,
-    withdrawn: Withdrawn,
-) -> Result<(), HubFailure> {
+pub(super) fn withdraw(db: Db<'_>, changes: Vec<Change>, withdrawn: Withdrawn) -> Result<(), HubFailure> {
     let Withdrawn {
         digest,
         before,
@@ -204,88 +177,74 @@ pub(super) async fn withdraw(
         happened,
     } = withdrawn;
     let team = happened.team.clone();
-    let locks = read::all_installed(connection, &team).await?;
+    let locks = read::all_installed(db, &team)?;
     let mut locks = locks.into_iter().map(|installed| installed.lock);
     let there = locks.find(|lock| lock.digest == digest).map(|lock| lock.name);
-    if read::withdrawal(connection, &team, &digest).await? != before || there != skill {
+    if read::withdrawal(db, &team, &digest)? != before || there != skill {
         return Err(HubFailure::Conflict("it was withdrawn or installed meanwhile"));
     }
     // Before the library's changes: a skill that comes back is held against what is withdrawn now.
     match after {
-        Some(after) => {
-            sqlx::query(
-                "INSERT INTO hub_withdrawals (team, digest, force, content) VALUES (?, ?, ?, ?) \
+        Some(after) => db.execute(
+            "INSERT INTO hub_withdrawals (team, digest, force, content) VALUES (?, ?, ?, ?) \
                  ON CONFLICT (team, digest) DO UPDATE SET force = excluded.force, content = excluded.content",
-            )
-            .bind(&team)
-            .bind(&digest)
-            .bind(i64::from(after.is_in_force()))
-            .bind(serde_json::to_string(&after)?)
-            .execute(&mut *connection)
-            .await?
-        }
-        None => {
-            sqlx::query("DELETE FROM hub_withdrawals WHERE team = ? AND digest = ?")
-                .bind(&team)
-                .bind(&digest)
-                .execute(&mut *connection)
-                .await?
-        }
+            params![
+                &team,
+                &digest,
+                i64::from(after.is_in_force()),
+                serde_json::to_string(&after)?
+            ],
+        )?,
+        None => db.execute(
+            "DELETE FROM hub_withdrawals WHERE team = ? AND digest = ?",
+            params![&team, &digest],
+        )?,
     };
     failpoint::hit("hub.withdraw.inside");
     for change in changes {
-        library::commit(connection, change).await?;
+        library::commit(db, change)?;
     }
-    append(connection, happened).await
+    append(db, happened)
 }
 
-pub(super) async fn accept(
-    connection: &mut SqliteConnection,
-    suppression: Suppression,
-    happened: Happened,
-) -> Result<(), HubFailure> {
-    sqlx::query(
+pub(super) fn accept(db: Db<'_>, suppression: &Suppression, happened: Happened) -> Result<(), HubFailure> {
+    db.execute(
         "INSERT INTO hub_accepted (team, fingerprint, content) VALUES (?, ?, ?) \
          ON CONFLICT (team, fingerprint) DO UPDATE SET content = excluded.content",
-    )
-    .bind(&happened.team)
-    .bind(&suppression.fingerprint)
-    .bind(serde_json::to_string(&suppression)?)
-    .execute(&mut *connection)
-    .await?;
-    append(connection, happened).await
+        params![
+            &happened.team,
+            &suppression.fingerprint,
+            serde_json::to_string(suppression)?
+        ],
+    )?;
+    append(db, happened)
 }
 
-pub(super) async fn rescanned(
-    connection: &mut SqliteConnection,
-    team: String,
-    rule_set: String,
-) -> Result<(), HubFailure> {
-    sqlx::query(
+pub(super) fn rescanned(db: Db<'_>, team: &str, rule_set: &str) -> Result<(), HubFailure> {
+    db.execute(
         "INSERT INTO hub_rescans (team, rule_set) VALUES (?, ?) \
          ON CONFLICT (team) DO UPDATE SET rule_set = excluded.rule_set",
-    )
-    .bind(team)
-    .bind(rule_set)
-    .execute(connection)
-    .await?;
+        params![team, rule_set],
+    )?;
     Ok(())
 }
 
 /// Continues the team's chain (`H-7`). The one writer of the database makes this a sequence without gaps.
-pub(super) async fn append(connection: &mut SqliteConnection, happened: Happened) -> Result<(), HubFailure> {
+pub(super) fn append(db: Db<'_>, happened: Happened) -> Result<(), HubFailure> {
     let Happened { team, at, events } = happened;
-    let mut last = read::last_entry(connection, &team).await?;
+    let mut last = read::last_entry(db, &team)?;
     for event in events {
         let entry = Entry::after(last.as_ref(), event, at);
-        sqlx::query("INSERT INTO hub_log (team, sequence, at, action, content) VALUES (?, ?, ?, ?, ?)")
-            .bind(&team)
-            .bind(signed(entry.sequence))
-            .bind(entry.at.as_micros())
-            .bind(entry.action.as_str())
-            .bind(serde_json::to_string(&entry)?)
-            .execute(&mut *connection)
-            .await?;
+        db.execute(
+            "INSERT INTO hub_log (team, sequence, at, action, content) VALUES (?, ?, ?, ?, ?)",
+            params![
+                &team,
+                signed(entry.sequence),
+                entry.at.as_micros(),
+                entry.action.as_str(),
+                serde_json::to_string(&entry)?
+            ],
+        )?;
         last = Some(entry);
     }
     Ok(())
