@@ -1,6 +1,7 @@
-//! The engine: a first pass finds near which places a rule can match at all, a second where in them a match can begin;
-//! only there a rule is tried.
+//! The engine: a first pass finds near which places a rule can match at all, a second where in them all pieces of a match stand
+//! behind each other; only there a rule is tried.
 
+mod pieces;
 #[cfg(test)]
 mod tests;
 mod tries;
@@ -8,15 +9,16 @@ mod tries;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use aho_corasick::automaton::Automaton;
+use aho_corasick::{Anchored, PatternID, dfa};
 use regex_automata::meta::Regex;
-use regex_automata::{Anchored, Input};
-use regex_syntax::hir::literal::Extractor;
+use regex_automata::{Anchored as Anchor, Input};
 
 use crate::rules::{self, Negation, Rule, Shape};
 use crate::view::View;
 use crate::{Finding, Scope};
 
+use self::pieces::{Branch, Pieces, Set, Spelled};
 use self::tries::{Prints, Tries};
 
 /// Most findings of one rule in one text. More of the same tell nothing new.
@@ -28,7 +30,8 @@ const NEGATION_REACH: usize = 48;
 ///
 /// The time taken is linear in the length of `text`: one pass finds the anchors of all rules at once, and a rule is tried
 /// near its own anchors only. Where these are everywhere, as somebody may arrange to keep us busy, another pass finds where
-/// matches can begin, and from there a rule reads no further than it still fits, and nothing that it has read before.
+/// matches can begin for all that their pieces say, and from there a rule reads no further than it still fits, and nothing that
+/// it has read before.
 pub fn scan(text: &str, scope: Scope) -> Vec<Finding> {
     let mut findings = find(text, scope, &mut Effort::default());
     findings.sort_unstable();
@@ -53,7 +56,7 @@ fn find(text: &str, scope: Scope, effort: &mut Effort) -> Vec<Finding> {
     let near: usize = places.iter().flatten().map(Range::len).sum();
     if near > view.text().len() * CALM + CALM_BYTES {
         let starts = ENGINE.starts(view.text(), &places);
-        let prints = Prints::of(view.text().as_bytes());
+        let prints = Prints::of(view.text().as_bytes(), ENGINE.longest);
         for ((prepared, places), starts) in ENGINE.rules.iter().zip(&places).zip(&starts) {
             let mut tries = Tries::new(starts, &prints);
             prepared.find(&view, places, Some(&mut tries), &mut findings);
@@ -77,7 +80,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::new);
 
 /// The words that a pass over the text looks for, each with the rule that it belongs to.
 struct Words {
-    automaton: AhoCorasick,
+    automaton: dfa::DFA,
     owners: Vec<usize>,
 }
 
@@ -85,8 +88,10 @@ struct Engine {
     rules: Vec<Prepared>,
     /// Any match holds one of these.
     anchors: Words,
-    /// Any match begins with one of these.
-    beginnings: Words,
+    /// What any match holds, in order.
+    pieces: Pieces,
+    /// Longest stretch that a rule is tried on, in bytes of the view.
+    longest: usize,
 }
 
 struct Prepared {
@@ -94,14 +99,30 @@ struct Prepared {
     pattern: String,
     /// Longest match, in bytes of the view, and a little more, so that the edge of a place is never in a match.
     reach: usize,
+    /// The ways in which it can match.
+    branches: Vec<Branch<Set>>,
     /// Compiled when it is first needed.
     regex: OnceLock<Regex>,
 }
 
 /// What a match may look at beyond its own ends: a word boundary, a line end.
 const EDGE: usize = 8;
-/// How many bytes of a match's beginning are looked for.
-const BEGINNING: usize = 12;
+
+/// Tells of every word that stands in `text`, also inside another, by the end of each.
+fn each_hit(automaton: &impl Automaton, text: &str, mut tell: impl FnMut(PatternID, usize)) {
+    // Both automata can be walked like that; one that cannot finds nothing, which every test would see.
+    let Ok(mut state) = automaton.start_state(Anchored::No) else {
+        return;
+    };
+    for (at, byte) in text.bytes().enumerate() {
+        state = automaton.next_state(Anchored::No, state, byte);
+        if automaton.is_special(state) && automaton.is_match(state) {
+            for index in 0..automaton.match_len(state) {
+                tell(automaton.match_pattern(state, index), at + 1);
+            }
+        }
+    }
+}
 
 impl Words {
     #[expect(
@@ -110,79 +131,73 @@ impl Words {
     )]
     fn new(words: impl Iterator<Item = (usize, Vec<u8>)>) -> Self {
         let (owners, words): (Vec<usize>, Vec<Vec<u8>>) = words.unzip();
-        let automaton = AhoCorasickBuilder::new()
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(words)
-            .expect("a valid set of words");
+        let automaton = dfa::DFA::new(words).expect("a valid set of words");
         Self { automaton, owners }
     }
 
-    /// Where the words stand, each with its rule, in the order of their ends.
-    fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (usize, Range<usize>)> + 't {
-        self.automaton.find_overlapping_iter(text).filter_map(|hit| {
-            let owner = self.owners.get(hit.pattern().as_usize())?;
-            Some((*owner, hit.start()..hit.end()))
-        })
+    /// Tells of where the words stand, each with its rule, in the order of their ends.
+    fn find(&self, text: &str, mut tell: impl FnMut(usize, Range<usize>)) {
+        each_hit(&self.automaton, text, |word, end| {
+            if let Some(owner) = self.owners.get(word.as_usize()) {
+                tell(*owner, end - self.automaton.pattern_len(word)..end);
+            }
+        });
     }
 }
 
 impl Engine {
     fn new() -> Self {
-        let (rules, beginnings): (Vec<Prepared>, Vec<Vec<Vec<u8>>>) = rules::all().map(prepare).unzip();
+        let (mut rules, branches): (Vec<Prepared>, Vec<_>) = rules::all().map(prepare).unzip();
+        let (pieces, branches) = Pieces::of(branches);
+        for (rule, branches) in rules.iter_mut().zip(branches) {
+            rule.branches = branches;
+        }
         let anchors = rules.iter().enumerate().flat_map(|(index, prepared)| {
             let anchors = prepared.rule.anchors.iter();
             anchors.map(move |anchor| (index, anchor.as_bytes().to_vec()))
         });
         let anchors = Words::new(anchors);
-        let beginnings = beginnings.into_iter().enumerate();
-        let beginnings =
-            Words::new(beginnings.flat_map(|(index, words)| words.into_iter().map(move |word| (index, word))));
+        let longest = rules.iter().map(|prepared| prepared.reach.saturating_add(EDGE)).max();
         Self {
+            longest: longest.unwrap_or_default(),
             rules,
             anchors,
-            beginnings,
+            pieces,
         }
     }
 
     /// For each rule the stretches of `text` in which a match can lie: apart from each other, in their order.
     fn places(&self, text: &str, scope: Scope) -> Vec<Vec<Range<usize>>> {
         let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.rules.len()];
-        for (owner, hit) in self.anchors.find(text) {
-            let (Some(prepared), Some(places)) = (self.rules.get(owner), places.get_mut(owner)) else {
-                continue;
-            };
-            if prepared.rule.scope <= scope {
+        self.anchors.find(text, |owner, hit| {
+            if let (Some(prepared), Some(places)) = (self.rules.get(owner), places.get_mut(owner))
+                && prepared.rule.scope <= scope
+            {
                 let end = hit.end.saturating_add(prepared.reach).min(text.len());
                 join(places, hit.start.saturating_sub(prepared.reach)..end);
             }
-        }
+        });
         places
     }
 
     /// For each rule where in its places a match can begin, in order.
     fn starts(&self, text: &str, places: &[Vec<Range<usize>>]) -> Vec<Vec<usize>> {
-        let mut starts: Vec<Vec<usize>> = vec![Vec::new(); self.rules.len()];
-        // Ends come in order and beginnings are short, so the place of a hit is the one before or one of the next.
-        let mut nearest = vec![0_usize; self.rules.len()];
-        for (owner, hit) in self.beginnings.find(text) {
-            let (Some(places), Some(near), Some(starts)) =
-                (places.get(owner), nearest.get_mut(owner), starts.get_mut(owner))
-            else {
-                continue;
-            };
-            while places.get(*near).is_some_and(|place| place.end + BEGINNING < hit.end) {
-                *near += 1;
+        let near = || self.rules.iter().zip(places).filter(|(_, places)| !places.is_empty());
+        let words = self
+            .pieces
+            .places(text, near().flat_map(|(prepared, _)| &prepared.branches));
+        let of_rule = |(prepared, places): (&Prepared, &Vec<Range<usize>>)| {
+            let mut starts = Vec::new();
+            if !places.is_empty() {
+                for branch in &prepared.branches {
+                    branch.starts(&words, places, &mut starts);
+                }
             }
-            let within = places.get(*near).is_some_and(|place| place.start <= hit.start);
-            if within && starts.last() != Some(&hit.start) {
-                starts.push(hit.start);
-            }
-        }
-        for starts in &mut starts {
             starts.sort_unstable();
             starts.dedup();
-        }
-        starts
+            starts
+        };
+        self.rules.iter().zip(places).map(of_rule).collect()
     }
 }
 
@@ -242,16 +257,19 @@ impl Prepared {
         };
         while let Some(start) = tries.next(&stretch) {
             let end = start.saturating_add(self.reach).min(stretch.end);
-            // What a match may look at before itself belongs to what was read.
-            let read = start.saturating_sub(EDGE)..end;
-            if tries.is_known(text, &read) {
+            // What a match may look at before itself belongs to what was read. Where there is less of it, at the start of the
+            // text, nothing is like it.
+            let read = start.checked_sub(EDGE).map(|from| from..end);
+            if read.as_ref().is_some_and(|read| tries.is_known(text, read)) {
                 continue;
             }
-            let input = input.clone().anchored(Anchored::Yes).range(start..end);
+            let input = input.clone().anchored(Anchor::Yes).range(start..end);
             if let Some(found) = regex.search_half(&input) {
                 return Some((start, found.offset()));
             }
-            tries.remember(read);
+            if let Some(read) = read {
+                tries.remember(read);
+            }
         }
         None
     }
@@ -265,14 +283,14 @@ fn is_dot_all(rule: &Rule) -> bool {
     rule.shape == Shape::Prose
 }
 
-/// What is known of a rule before it is compiled, and how its matches can begin.
+/// What is known of a rule before it is compiled, and the ways in which it can match.
 #[expect(
     clippy::expect_used,
     reason = "the patterns are constants, and a test prepares each of them"
 )]
-fn prepare(rule: &'static Rule) -> (Prepared, Vec<Vec<u8>>) {
+fn prepare(rule: &'static Rule) -> (Prepared, Vec<Branch<Spelled>>) {
     let pattern = match rule.shape {
-        Shape::Prose => rule.pattern.replace(' ', r"\s"),
+        Shape::Prose => in_prose(rule.pattern),
         Shape::Command => rule.pattern.to_owned(),
     };
     let parsed = regex_syntax::ParserBuilder::new()
@@ -282,11 +300,6 @@ fn prepare(rule: &'static Rule) -> (Prepared, Vec<Vec<u8>>) {
         .build()
         .parse(&pattern)
         .expect("a valid pattern");
-    let mut beginnings = Extractor::new().limit_total(1_000).extract(&parsed);
-    beginnings.keep_first_bytes(BEGINNING);
-    beginnings.dedup();
-    let literals = beginnings.literals().unwrap_or_default();
-    let beginnings = literals.iter().map(|literal| literal.as_bytes().to_vec()).collect();
     let reach = parsed
         .properties()
         .maximum_len()
@@ -295,9 +308,30 @@ fn prepare(rule: &'static Rule) -> (Prepared, Vec<Vec<u8>>) {
         rule,
         pattern,
         reach,
+        branches: Vec::new(),
         regex: OnceLock::new(),
     };
-    (prepared, beginnings)
+    (prepared, Branch::all(&parsed))
+}
+
+/// A pattern in which a blank matches a line end too: no other blanks are left in a view.
+fn in_prose(pattern: &str) -> String {
+    let mut spelled = String::with_capacity(pattern.len() * 2);
+    let (mut escaped, mut in_class) = (false, false);
+    for character in pattern.chars() {
+        match character {
+            ' ' if in_class => spelled.push_str(r" \n"),
+            ' ' => spelled.push_str(r"[ \n]"),
+            other => spelled.push(other),
+        }
+        match character {
+            '[' if !escaped => in_class = true,
+            ']' if !escaped => in_class = false,
+            _ => {}
+        }
+        escaped = character == '\\' && !escaped;
+    }
+    spelled
 }
 
 #[expect(

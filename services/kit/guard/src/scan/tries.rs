@@ -57,27 +57,26 @@ impl<'t> Tries<'t> {
 pub(super) struct Prints {
     /// Of all that stands before a place.
     before: Vec<u64>,
-    /// The weight of a byte so many places back.
+    /// The weight of a byte so many places back, as far as any stretch reaches.
     weights: Vec<u64>,
 }
 
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Prints {
-    pub(super) fn of(text: &[u8]) -> Self {
-        let (mut before, mut weights) = (vec![0_u64], vec![1_u64]);
-        before.reserve(text.len());
-        weights.reserve(text.len());
-        let (mut print, mut weight) = (0_u64, 1_u64);
-        for byte in text {
-            print = print.wrapping_mul(BASE).wrapping_add(u64::from(*byte) + 1);
-            weight = weight.wrapping_mul(BASE);
-            before.push(print);
-            weights.push(weight);
+    pub(super) fn of(text: &[u8], longest: usize) -> Self {
+        let add = |print: &mut u64, byte: &u8| {
+            *print = print.wrapping_mul(BASE).wrapping_add(u64::from(*byte) + 1);
+            Some(*print)
+        };
+        let heavier = |weight: &u64| Some(weight.wrapping_mul(BASE));
+        Self {
+            before: std::iter::once(0).chain(text.iter().scan(0, add)).collect(),
+            weights: std::iter::successors(Some(1), heavier).take(longest + 1).collect(),
         }
-        Self { before, weights }
     }
 
+    /// A stretch no longer than was said.
     fn of_stretch(&self, stretch: &Range<usize>) -> u64 {
         let at = |index: usize| self.before.get(index).copied().unwrap_or(0);
         let weight = self.weights.get(stretch.len()).copied().unwrap_or(0);

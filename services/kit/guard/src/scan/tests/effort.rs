@@ -64,7 +64,7 @@ fn the_work_grows_no_faster_than_the_text() {
 #[test]
 fn only_the_same_text_counts_as_known() {
     let text = b"abcdefgh-abcdefgh-abcdefgX";
-    let prints = Prints::of(text);
+    let prints = Prints::of(text, text.len());
     let mut tries = Tries::new(&[0, 9, 18], &prints);
     tries.remember(0..8);
     assert!(tries.is_known(text, &(9..17)));
