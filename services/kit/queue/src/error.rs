@@ -47,12 +47,6 @@ pub enum QueueError {
     Store(#[from] StoreError),
 }
 
-impl From<sqlx::Error> for QueueError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
-
 impl Fault for QueueError {
     fn kind(&self) -> ErrorKind {
         match self {

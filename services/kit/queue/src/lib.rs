@@ -33,4 +33,4 @@ pub use job::{
 pub use memory::InMemoryQueue;
 pub use options::QueueOptions;
 pub use port::{ListJobs, Queue, QueueStats, Sweep};
-pub use sqlite::{JobSteps, SQLITE_SCHEMA, SQLITE_SCHEMA_2, SqliteJobs, SqliteQueue};
+pub use sqlite::{JobSteps, SQLITE_SCHEMA, SQLITE_SCHEMA_2, SqliteQueue};

@@ -3,8 +3,6 @@
 //! The tables live in the database of the queue's owner: it puts [`SQLITE_SCHEMA`] and [`SQLITE_SCHEMA_2`] into its
 //! migrations. Where the owner keeps more about jobs, such as a ledger of results, it runs [`JobSteps`] in its own transaction.
 
-mod jobs;
-mod rows;
 mod steps;
 mod table;
 #[cfg(test)]
@@ -24,7 +22,6 @@ use crate::{
     QueueError, QueueOptions, QueueStats, Release, Sweep,
 };
 
-pub use jobs::SqliteJobs;
 pub use steps::JobSteps;
 
 /// The tables of a queue, for a migration of the database's owner. Later versions come as further constants.
