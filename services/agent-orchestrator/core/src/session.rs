@@ -6,6 +6,8 @@ mod memory_store;
 mod setup;
 mod store;
 
+use std::sync::Arc;
+
 use steward_base::names::{SessionId, TeamId, UserId, session_name};
 use steward_base::{Integrity, Span, Timestamp};
 
@@ -140,11 +142,11 @@ pub struct Session {
     /// Model that every request names.
     pub model: String,
     /// Exact system prompt; left out in lists.
-    pub system_prompt: String,
+    pub system_prompt: Arc<str>,
     /// Length in bytes of its stable tier (`P-1`, `P-5`); 0 where it is not known.
     pub stable_prompt_bytes: u32,
     /// Exact tool list; left out in lists.
-    pub tools_json: String,
+    pub tools_json: Arc<str>,
     /// The tools in it that run at the client.
     pub client_tools: Vec<ClientTool>,
     /// Whether its turns never make a review due.

@@ -8,13 +8,16 @@ mod beside;
 mod clean;
 mod close;
 mod interrupt;
+mod kept;
 mod lines;
 mod live;
 mod log;
+mod message;
 mod natives;
 mod owed;
 mod pending;
 mod ports;
+mod ready;
 mod registry;
 mod segment;
 mod start;
@@ -45,6 +48,7 @@ use crate::owed::Owed;
 use crate::peers::Beside;
 use crate::signer::{Minter, Person};
 
+use kept::KeptSessions;
 use lines::Lines;
 use registry::Registry;
 
@@ -101,6 +105,7 @@ struct Shared {
     parts: Parts,
     registry: Registry,
     lines: Lines,
+    kept: KeptSessions,
     metrics: TurnMetrics,
 }
 
@@ -142,6 +147,7 @@ impl Turns {
             parts,
             registry,
             lines: Lines::default(),
+            kept: KeptSessions::default(),
             metrics,
         }))
     }
@@ -160,6 +166,10 @@ impl Turns {
 
     fn lines(&self) -> &Lines {
         &self.0.lines
+    }
+
+    fn kept(&self) -> &KeptSessions {
+        &self.0.kept
     }
 
     fn metrics(&self) -> &TurnMetrics {
@@ -211,6 +221,23 @@ impl Turns {
                 self.store().acquire_lease(key, turn, holder, limits.lease).await
             }
             outcome => outcome,
+        }
+    }
+
+    /// Reads a session for its next turn, while nobody waits for it.
+    async fn read_ahead(&self, key: &SessionKey) {
+        let is_at_rest = || self.registry().running(key).is_none();
+        if !is_at_rest() {
+            return;
+        }
+        match self.store().open(key, "").await {
+            Ok(Some(opened)) if opened.session.open_turn.is_none() && is_at_rest() => {
+                self.kept().keep(opened, self.parts().clock.now());
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::debug!(session.id = %key.id, error = steward_base::error_chain(&error), "a session was not read ahead");
+            }
         }
     }
 

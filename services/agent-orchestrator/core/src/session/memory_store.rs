@@ -135,9 +135,9 @@ impl Kept {
         if let Some(anew) = update.anew {
             let session = &mut self.session;
             session.model = anew.model;
-            session.system_prompt = anew.system_prompt;
+            session.system_prompt = anew.system_prompt.into();
             session.stable_prompt_bytes = anew.stable_prompt_bytes;
-            session.tools_json = anew.tools_json;
+            session.tools_json = anew.tools_json.into();
             session.client_tools = anew.client_tools;
             session.setup = anew.setup;
             session.exposures = anew.exposures;
@@ -271,6 +271,13 @@ impl Kept {
             _ => append.fence,
         };
         sequence?;
+        let ended = append.turn.as_ref().is_some_and(|update| {
+            let stored = self.turns.get(&update.id);
+            stored.is_some_and(|turn| !turn.state.is_open() && turn.state != update.state)
+        });
+        if ended {
+            return Err(Error::internal("append to a session", "the turn has ended"));
+        }
         let first_new = self.session.last_seq + 1;
         for body in append.messages {
             self.session.last_seq += 1;
@@ -326,9 +333,9 @@ impl SessionStore for InMemorySessionStore {
             title: new.title,
             project: new.project,
             model: new.model,
-            system_prompt: new.system_prompt,
+            system_prompt: new.system_prompt.into(),
             stable_prompt_bytes: new.stable_prompt_bytes,
-            tools_json: new.tools_json,
+            tools_json: new.tools_json.into(),
             client_tools: new.client_tools,
             skip_review: new.skip_review,
             counters: Counters::default(),

@@ -168,9 +168,9 @@ pub(super) mod tests {
             title: String::new(),
             project: String::new(),
             model: "m".to_owned(),
-            system_prompt: String::new(),
+            system_prompt: "".into(),
             stable_prompt_bytes: 0,
-            tools_json: String::new(),
+            tools_json: "".into(),
             client_tools: vec![ClientTool {
                 name: "shell".to_owned(),
                 integrity: Integrity::Workspace,

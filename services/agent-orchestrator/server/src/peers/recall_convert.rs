@@ -39,9 +39,9 @@ pub(super) fn session_from_pb(session: pb::Session) -> Result<Session, String> {
         title: session.title,
         project: session.project,
         model: session.model,
-        system_prompt: session.system_prompt,
+        system_prompt: session.system_prompt.into(),
         stable_prompt_bytes: session.stable_prompt_bytes,
-        tools_json: session.tools_json,
+        tools_json: session.tools_json.into(),
         client_tools: session.client_tools.into_iter().map(client_tool_from_pb).collect(),
         skip_review: session.skip_review,
         counters: Counters {

@@ -47,7 +47,7 @@ pub(crate) fn has_provider(session: &Session) -> bool {
 }
 
 /// Whether a text may be a command: a slash with a word directly behind it.
-fn may_be_command(text: &str) -> bool {
+pub(super) fn may_be_command(text: &str) -> bool {
     let name = text.strip_prefix('/').and_then(|rest| rest.chars().next());
     name.is_some_and(char::is_alphanumeric)
 }

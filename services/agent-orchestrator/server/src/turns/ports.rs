@@ -15,11 +15,13 @@ use steward_base::{ErrorKind, Fault, Integrity, SpanOrigin};
 use steward_client::Credentials;
 use steward_guard::fence::scrub;
 use steward_model::{
-    Continuation, Message as ModelMessage, ModelError, ModelRequest, PrefixJudge, PrefixState, PrefixVerdict, Rendered,
+    Continuation, Message as ModelMessage, ModelError, ModelRequest, PrefixJudge, PrefixState, PrefixVerdict, Prepared,
     Reply, ToolCall as ModelCall, collect_answer,
 };
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{Counters, KeptSetup, Message, Native, Prefix, Said, Session, ToolCall};
+use steward_orchestrator_core::session::{
+    Counters, KeptSetup, Message, Native, NewMessage, Prefix, Said, Session, ToolCall,
+};
 use steward_orchestrator_core::turn::{Event, SecretRequest, SecretVariable};
 use steward_runtime::failpoint;
 use steward_tools::{EffectResult, MEMORY, Needed, SKILL_MANAGE, SKILL_VIEW, SKILLS_LIST, ToolAnswer, ToolContext};
@@ -28,6 +30,7 @@ use super::beside::{at, has_provider};
 use super::clean::Clean;
 use super::live::LiveTurn;
 use super::natives::Natives;
+use super::ready::Ready;
 use super::{ToolRunner, Turns};
 use crate::model::{Chosen, model_error};
 use crate::peers::{Happened, ProviderCall};
@@ -38,7 +41,7 @@ pub(super) struct Context {
     pub(super) turns: Turns,
     pub(super) live: Arc<LiveTurn>,
     pub(super) person: Person,
-    pub(super) session: Session,
+    pub(super) session: Arc<Session>,
     pub(super) model: Chosen,
     /// Lease under which everything is appended.
     pub(super) fence: u64,
@@ -52,6 +55,8 @@ pub(super) struct Context {
     pub(super) failure: Mutex<Option<Error>>,
     /// Lines for people on calls that ran here, by call id.
     pub(super) summaries: Mutex<HashMap<String, String>>,
+    /// The first request, until it is asked for.
+    pub(super) ready: Mutex<Option<Ready>>,
 }
 
 /// Stands in the loop for the error that is kept in the context.
@@ -80,13 +85,20 @@ impl Context {
         self.session.client_tool(name).is_some()
     }
 
-    /// What goes with a request beside its messages (`P-5`).
-    fn continuation(&self, messages: usize) -> Continuation {
-        let stable = usize::try_from(self.session.stable_prompt_bytes).unwrap_or(0);
-        Continuation {
-            stable_len: (stable > 0).then_some(stable),
-            natives: lock(&self.natives).for_request(messages),
+    /// The request in its provider's form, judged: as it was made ready, or made now.
+    fn prepare(&self, request: ModelRequest) -> Result<Prepared, ModelError> {
+        let continuation = continuation_of(&self.session, &mut lock(&self.natives), request.messages.len());
+        let ready = lock(&self.ready).take();
+        if let Some(ready) = ready.filter(|ready| ready.is(&request, &continuation)) {
+            let (prepared, judged) = ready.into_parts();
+            *lock(&self.judge) = judged.judge;
+            self.note_prefix(judged.verdict, judged.state);
+            return Ok(prepared);
         }
+        let prepared = self.model.provider.prepare(request, continuation)?;
+        let (verdict, now) = lock(&self.judge).judge(prepared.rendered.clone());
+        self.note_prefix(verdict, now);
+        Ok(prepared)
     }
 
     /// The provider's own form of the answer that is about to be stored.
@@ -96,8 +108,7 @@ impl Context {
 
     /// Whether the request extends the one before it (`P-4`). A break that nobody planned is a fault: it is counted with
     /// the session, and logged.
-    fn judge_prefix(&self, rendered: Rendered) {
-        let (verdict, now) = lock(&self.judge).judge(rendered);
+    fn note_prefix(&self, verdict: PrefixVerdict, now: PrefixState) {
         let mut prefix = lock(&self.prefix);
         if let PrefixVerdict::Broken(segments) = verdict {
             prefix.unplanned_breaks += 1;
@@ -108,6 +119,15 @@ impl Context {
         prefix.messages_bytes = now.messages_len;
         prefix.messages_sha256 = now.messages_sha;
         prefix.requests += 1;
+    }
+}
+
+/// What goes with a request beside its messages (`P-5`).
+pub(super) fn continuation_of(session: &Session, natives: &mut Natives, messages: usize) -> Continuation {
+    let stable = usize::try_from(session.stable_prompt_bytes).unwrap_or(0);
+    Continuation {
+        stable_len: (stable > 0).then_some(stable),
+        natives: natives.for_request(messages),
     }
 }
 
@@ -132,11 +152,8 @@ pub(super) struct TurnModel(pub(super) Arc<Context>);
 impl ModelPort for TurnModel {
     async fn call(&self, _at: StepRef, request: ModelRequest, sink: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let (context, messages) = (&self.0, request.messages.len());
-        let continuation = context.continuation(messages);
-        let provider = &context.model.provider;
-        let prepared = provider.prepare(request, continuation)?;
-        context.judge_prefix(prepared.rendered.clone());
-        let stream = provider.send(prepared).await?;
+        let prepared = context.prepare(request)?;
+        let stream = context.model.provider.send(prepared).await?;
         let mut clean = Clean::new(sink);
         let answer = collect_answer(stream, |delta| clean.take(delta)).await;
         clean.finish();
@@ -325,12 +342,13 @@ impl Events for TurnEvents {
 
 /// The stored history as it is sent.
 pub(super) fn as_model_messages(history: &[Message]) -> Vec<ModelMessage> {
-    history.iter().map(as_model_message).collect()
+    history.iter().map(|message| as_model_message(&message.body)).collect()
 }
 
-fn as_model_message(message: &Message) -> ModelMessage {
-    let content = message.body.sent().to_owned();
-    match &message.body.said {
+/// A message as it is sent.
+pub(super) fn as_model_message(message: &NewMessage) -> ModelMessage {
+    let content = message.sent().to_owned();
+    match &message.said {
         Said::User => ModelMessage::User { content },
         Said::Assistant { calls } => ModelMessage::Assistant {
             content,

@@ -13,9 +13,11 @@ use steward_orchestrator_core::turn::{Event, PendingCall, turn_start};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::beside::has_provider;
 use super::live::LiveTurn;
 use super::natives::Natives;
 use super::ports::{Context, TurnDispatch, TurnEvents, TurnModel, as_call, as_model_messages, judge_of, lock};
+use super::ready::Ready;
 use super::transcript::{Stored, TurnTranscript};
 use super::{Turns, turn_capabilities};
 use crate::metrics::SegmentEnd;
@@ -27,7 +29,7 @@ pub(super) struct Segment {
     pub(super) turns: Turns,
     pub(super) live: Arc<LiveTurn>,
     pub(super) person: Person,
-    pub(super) session: Session,
+    pub(super) session: Arc<Session>,
     pub(super) turn: Turn,
     pub(super) history: Vec<Message>,
     /// Results that are there and not stored yet.
@@ -35,6 +37,8 @@ pub(super) struct Segment {
     pub(super) model: Chosen,
     pub(super) fence: u64,
     pub(super) interrupt: CancellationToken,
+    /// The first request, if it is ready.
+    pub(super) ready: Option<Ready>,
 }
 
 /// How a segment ended, for the registry.
@@ -91,7 +95,7 @@ impl Segment {
         let span =
             tracing::info_span!("turn", session.id = %key.id, turn.id = live.id(), outcome = tracing::field::Empty);
         let begun = Instant::now();
-        let (person, session) = (self.person.clone(), self.session.clone());
+        let (person, session) = (self.person.clone(), Arc::clone(&self.session));
         let first: Vec<Message> = self.first_of_turn().into_iter().collect();
         let known = Box::pin(self.drive()).instrument(span.clone()).await;
         let end = known.end();
@@ -107,10 +111,15 @@ impl Segment {
                 };
                 let told = answer.zip(turns.to_tell(&person, &session, live.id(), &first));
                 turns.registry().rest(&live);
+                let is_over = event.ends_turn();
                 live.log().push(event);
                 watched.settled = true;
                 if let Some((answer, turn)) = told {
                     turns.hand_over(turn, &answer).await;
+                } else if is_over && !has_provider(&session) {
+                    // The answer first: whoever passes it on was woken on this very thread.
+                    tokio::task::yield_now().await;
+                    turns.read_ahead(&key).await;
                 }
             }
             Known::Lost(error) => {
@@ -130,7 +139,7 @@ impl Segment {
         self.history.iter().find(|message| message.body.turn == turn).cloned()
     }
 
-    async fn drive(self) -> Known {
+    async fn drive(mut self) -> Known {
         let context = Arc::new(Context {
             turns: self.turns.clone(),
             live: Arc::clone(&self.live),
@@ -138,11 +147,12 @@ impl Segment {
             prefix: Mutex::new(self.session.prefix.clone()),
             judge: Mutex::new(judge_of(&self.session.prefix)),
             natives: Mutex::new(Natives::of(&self.history)),
-            session: self.session.clone(),
+            session: Arc::clone(&self.session),
             model: self.model.clone(),
             fence: self.fence,
             failure: Mutex::default(),
             summaries: Mutex::new(HashMap::new()),
+            ready: Mutex::new(self.ready.take()),
         });
         let transcript = Arc::new(TurnTranscript::new(Arc::clone(&context), &self.turn, &self.history));
         let ports = self.ports(&context, &transcript);
@@ -184,8 +194,8 @@ impl Segment {
     fn conversation(&self) -> Conversation {
         Conversation {
             model: self.session.model.clone(),
-            system: self.session.system_prompt.as_str().into(),
-            tools_json: self.session.tools_json.as_str().into(),
+            system: Arc::clone(&self.session.system_prompt),
+            tools_json: Arc::clone(&self.session.tools_json),
             messages: as_model_messages(&self.history),
             turn_start: turn_start(&self.history, self.live.id()),
             key_prefix: format!("{}/{}", self.session.key.id, self.live.id()),

@@ -7,24 +7,20 @@ use std::sync::Arc;
 use steward_agent::kernel::{ResultKind, ToolResult};
 use steward_client::ambient;
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{
-    Append, Appended, Message, NewMessage, Opened, Said, SessionKey, Turn, TurnState, TurnUpdate,
-};
-use steward_orchestrator_core::turn::{
-    ClientResult, Closing, Event, UserMessage, answered_by, client_results, own_words, replay, title_of,
-};
-use steward_runtime::{Policy, failpoint};
+use steward_orchestrator_core::session::{NewMessage, Opened, Said, SessionKey, Turn, TurnState};
+use steward_orchestrator_core::turn::{ClientResult, Closing, answered_by, client_results, own_words, replay};
+use steward_runtime::Policy;
 use tokio::sync::oneshot;
 
-use super::beside::Composed;
 use super::live::{LiveTurn, Mark};
 use super::log::{Until, follow, recited};
+use super::ready::Ready;
 use super::segment::Segment;
 use super::{Following, Input, Turns};
 use crate::signer::Person;
 
 /// What a request comes to.
-enum Begun {
+pub(super) enum Begun {
     /// Nothing new happens.
     Attached(Following),
     /// A segment that is to run now.
@@ -32,10 +28,10 @@ enum Begun {
 }
 
 /// A request, as far as every way through has to know it.
-struct Ask {
-    person: Person,
-    key: SessionKey,
-    request: String,
+pub(super) struct Ask {
+    pub(super) person: Person,
+    pub(super) key: SessionKey,
+    pub(super) request: String,
     fingerprint: String,
 }
 
@@ -105,112 +101,6 @@ impl Turns {
         }
     }
 
-    async fn begin_message(&self, ask: Ask, message: &UserMessage) -> Result<Begun, Error> {
-        // Before the session is read: nothing begins in it here while its lock is held.
-        let running = self.registry().running(&ask.key);
-        let mut opened = self.open(&ask.person, &ask.key, &ask.request).await?;
-        if let Some(turn) = opened.turn.take() {
-            let first = opened.history.iter().find(|message| message.seq == turn.first_seq);
-            // A message that is no longer in the context cannot be compared; its id is evidence enough.
-            if first.is_some_and(|first| !message.is_stored_as(&first.body, &ask.person.user)) {
-                return Err(Error::request_id_reused(&ask.request));
-            }
-            return self.take_up(ask, turn, opened, 0).await;
-        }
-        if let Some(live) = running {
-            return Err(Error::TurnRunning {
-                turn: live.id().to_owned(),
-            });
-        }
-        self.parts().models.for_turns(&opened.session.model)?;
-        if let Some(open) = opened.session.open_turn.clone() {
-            self.close_turn(&opened.session, &open, Closing::NewMessage).await?;
-            opened = self.open(&ask.person, &ask.key, &ask.request).await?;
-        }
-        let composed = self
-            .compose(&ask.person, &opened.session, &ask.request, message)
-            .await?;
-        let fence = match self
-            .append_user_message(&mut opened, &ask.request, composed.clone())
-            .await
-        {
-            // Another process was here in between, and its turn is over already.
-            Err(Error::SessionChanged { .. }) => {
-                opened = self.open(&ask.person, &ask.key, &ask.request).await?;
-                self.append_user_message(&mut opened, &ask.request, composed).await?
-            }
-            outcome => outcome?,
-        };
-        let live = Arc::new(LiveTurn::new(ask.key.clone(), ask.request.clone(), Vec::new()));
-        live.log().push(Event::Started { segment: 1 });
-        if let Some(message) = opened.history.last() {
-            self.after_message(&ask.person, &opened.session, &live, message);
-        }
-        let turn = new_turn(&ask.request);
-        self.launch(ask, Launch::new(live, turn, opened, fence)).await
-    }
-
-    /// Stores the message that begins a turn, together with the lease under which the turn runs; the fence of it.
-    async fn append_user_message(&self, opened: &mut Opened, turn: &str, composed: Composed) -> Result<u64, Error> {
-        failpoint::hit("turn.user_message.before");
-        let Composed { message, mut exposures } = composed;
-        let session = &mut opened.session;
-        exposures.retain(|exposure| !session.exposures.contains(exposure));
-        let title = if session.title.is_empty() {
-            title_of(&message.text)
-        } else {
-            String::new()
-        };
-        let append = Append {
-            lease: Some(self.lease(turn)),
-            expected_seq: session.last_seq,
-            // What the turn's requests begin with is what was read.
-            expected_etag: session.etag.clone(),
-            request_id: format!("{turn}/user"),
-            messages: vec![message.clone()],
-            turn: Some(TurnUpdate {
-                id: turn.to_owned(),
-                state: TurnState::Running,
-                iterations: 0,
-                segments: 1,
-                error_reason: String::new(),
-                error_message: String::new(),
-            }),
-            title,
-            exposures: exposures.clone(),
-            ..Append::default()
-        };
-        let appended = match self.store().append(&session.key, append.clone()).await {
-            Err(Error::TurnRunning { .. }) => self.append_under_taken_lease(&session.key, turn, append).await,
-            outcome => outcome,
-        }?;
-        failpoint::hit("turn.user_message.after");
-        session.exposures.extend(exposures);
-        session.last_seq = appended.last_seq;
-        session.open_turn = Some(turn.to_owned());
-        opened.history.push(Message {
-            seq: appended.last_seq,
-            body: message,
-            created: self.parts().clock.now(),
-        });
-        Ok(appended.fence)
-    }
-
-    /// The lease is held: by a turn of another process, or by one of this very service from before it was killed.
-    async fn append_under_taken_lease(&self, key: &SessionKey, turn: &str, append: Append) -> Result<Appended, Error> {
-        let fence = self.take_lease(key, turn).await?;
-        let append = Append {
-            fence,
-            lease: None,
-            ..append
-        };
-        let appended = self.store().append(key, append).await;
-        if appended.is_err() {
-            self.give_up_lease(key, fence).await;
-        }
-        appended
-    }
-
     async fn begin_results(&self, ask: Ask, results: &[ClientResult]) -> Result<Begun, Error> {
         if let Some(live) = self.registry().running(&ask.key) {
             return Err(Error::TurnRunning {
@@ -259,7 +149,7 @@ impl Turns {
 
     /// A request whose turn is stored: it is answered from the store, or its turn is taken up again. `segment` says with
     /// which one its events begin; past the end means the last.
-    async fn take_up(&self, ask: Ask, turn: Turn, opened: Opened, segment: usize) -> Result<Begun, Error> {
+    pub(super) async fn take_up(&self, ask: Ask, turn: Turn, opened: Opened, segment: usize) -> Result<Begun, Error> {
         let replayed = replay(&opened.session, &turn, &opened.history);
         let position = |segments: &[usize]| segments.get(segment).or(segments.last()).copied().unwrap_or(0);
         let from = position(&replayed.segments);
@@ -302,7 +192,7 @@ impl Turns {
     }
 
     /// Registers the segment and makes it ready to run.
-    async fn launch(&self, ask: Ask, launch: Launch) -> Result<Begun, Error> {
+    pub(super) async fn launch(&self, ask: Ask, launch: Launch) -> Result<Begun, Error> {
         let Launch {
             live,
             turn,
@@ -310,6 +200,7 @@ impl Turns {
             fence,
             known,
             from,
+            ready,
         } = launch;
         let model = match self.parts().models.for_turns(&opened.session.model) {
             Ok(model) => model,
@@ -325,20 +216,21 @@ impl Turns {
             turns: self.clone(),
             live,
             person: ask.person,
-            session: opened.session,
+            session: Arc::new(opened.session),
             turn,
             history: opened.history,
             known,
             model,
             fence,
             interrupt,
+            ready,
         };
         Ok(Begun::Running(Box::new(segment), following))
     }
 }
 
 /// What a segment is made of, under its lease.
-struct Launch {
+pub(super) struct Launch {
     live: Arc<LiveTurn>,
     turn: Turn,
     opened: Opened,
@@ -347,10 +239,12 @@ struct Launch {
     known: Vec<ToolResult>,
     /// Position of the first event for whoever asked.
     from: usize,
+    /// The first request, if it is ready.
+    pub(super) ready: Option<Ready>,
 }
 
 impl Launch {
-    fn new(live: Arc<LiveTurn>, turn: Turn, opened: Opened, fence: u64) -> Self {
+    pub(super) fn new(live: Arc<LiveTurn>, turn: Turn, opened: Opened, fence: u64) -> Self {
         Self {
             live,
             turn,
@@ -358,6 +252,7 @@ impl Launch {
             fence,
             known: Vec::new(),
             from: 0,
+            ready: None,
         }
     }
 }
@@ -367,19 +262,6 @@ fn restored(opened: &Opened, turn: &Turn) -> Arc<LiveTurn> {
     let Opened { session, history, .. } = opened;
     let events = replay(session, turn, history).events;
     Arc::new(LiveTurn::new(session.key.clone(), turn.id.clone(), events))
-}
-
-fn new_turn(id: &str) -> Turn {
-    Turn {
-        id: id.to_owned(),
-        state: TurnState::Running,
-        first_seq: 0,
-        last_seq: 0,
-        iterations: 0,
-        segments: 1,
-        error_reason: String::new(),
-        error_message: String::new(),
-    }
 }
 
 /// A client's result as the loop knows it.

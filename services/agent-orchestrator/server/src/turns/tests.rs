@@ -6,6 +6,7 @@ mod beside;
 mod client_tools;
 mod conversation;
 mod faults;
+mod kept;
 mod lost;
 mod owed;
 mod stopped;

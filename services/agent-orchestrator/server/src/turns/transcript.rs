@@ -21,7 +21,7 @@ use steward_runtime::failpoint;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::close::result_message;
-use super::ports::{Context, as_agent_counters, as_call, as_counters, as_model_messages, lock};
+use super::ports::{Context, as_agent_counters, as_call, as_counters, as_model_message, as_model_messages, lock};
 
 /// How the turn ended, as it is stored.
 #[derive(Debug, Clone)]
@@ -158,14 +158,14 @@ impl TurnTranscript {
             .last_seq;
         let mut position = lock(&self.position);
         position.seq = seq;
-        position.own.extend(messages.into_iter().map(as_sent));
+        position.own.extend(messages.iter().map(as_model_message));
         Ok((seq, due))
     }
 
     fn prepare(&self, position: &Position, request_id: String, change: Change) -> (Append, Due) {
         let context = &self.context;
         let mut own = position.own.clone();
-        own.extend(change.messages.iter().cloned().map(as_sent));
+        own.extend(change.messages.iter().map(as_model_message));
         let facts = TurnFacts {
             corrected: context.live.is_corrected(),
             ..TurnFacts::of_turn(&own, change.reviewable)
@@ -364,16 +364,6 @@ const fn session_kind(session: &Session) -> SessionKind {
 
 fn iterations(own: &[ModelMessage]) -> u32 {
     TurnFacts::of_turn(own, false).iterations
-}
-
-fn as_sent(message: NewMessage) -> ModelMessage {
-    let stored = Message {
-        seq: 0,
-        body: message,
-        created: steward_base::Timestamp::default(),
-    };
-    let mut messages = as_model_messages(std::slice::from_ref(&stored));
-    messages.pop().unwrap_or_else(|| ModelMessage::user(""))
 }
 
 const fn as_usage(usage: steward_model::Usage) -> Usage {

@@ -26,6 +26,8 @@ pub(crate) struct CrashingStore {
     inner: Arc<InMemorySessionStore>,
     crash: Mutex<Option<(&'static str, When)>>,
     dead: AtomicBool,
+    /// What was asked of it for turns, in order: `open` with the turn, `append` with its request id.
+    asked: Mutex<Vec<String>>,
 }
 
 impl CrashingStore {
@@ -34,6 +36,7 @@ impl CrashingStore {
             inner,
             crash: Mutex::default(),
             dead: AtomicBool::new(false),
+            asked: Mutex::default(),
         }
     }
 
@@ -47,6 +50,23 @@ impl CrashingStore {
             self.dead.load(Ordering::SeqCst)
         })
         .await;
+    }
+
+    /// What was asked since this was asked last.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+
+    /// Waits until the session was read for a turn that may follow.
+    pub(crate) async fn read_ahead(&self) {
+        wait_for("the session to be read ahead", PATIENCE, || async {
+            self.asked.lock().unwrap().last().is_some_and(|last| last == "opened ")
+        })
+        .await;
+    }
+
+    fn note(&self, asked: String) {
+        self.asked.lock().unwrap().push(asked);
     }
 
     async fn alive(&self) {
@@ -101,6 +121,7 @@ impl SessionStore for CrashingStore {
 
     async fn append(&self, key: &SessionKey, append: Append) -> Result<Appended, Error> {
         let request_id = append.request_id.clone();
+        self.note(format!("append {request_id}"));
         self.die_if(&request_id, When::Before).await;
         let answer = self.inner.append(key, append).await;
         self.die_if(&request_id, When::After).await;
@@ -114,7 +135,9 @@ impl SessionStore for CrashingStore {
 
     async fn open(&self, key: &SessionKey, turn: &str) -> Result<Option<Opened>, Error> {
         self.alive().await;
-        self.inner.open(key, turn).await
+        let opened = self.inner.open(key, turn).await;
+        self.note(format!("opened {turn}"));
+        opened
     }
 
     async fn delete_session(&self, key: &SessionKey, etag: &str) -> Result<(), Error> {

@@ -46,7 +46,7 @@ async fn a_turn_streams_its_answer_and_stores_it_before_it_says_so() {
     );
     assert_eq!(stored.usage.output, Some(6));
     let request = &world.model.requests()[0];
-    assert_eq!(request.system(), stored.system_prompt);
+    assert_eq!(request.system(), &*stored.system_prompt);
     assert_eq!(
         request.last_message(),
         ("user".to_owned(), "Hi!\nHow are you?".to_owned())
