@@ -112,7 +112,6 @@ struct Call {
     proposal: ProposalId,
     limits: Limits,
     at: steward_base::Timestamp,
-    fingerprint: String,
     automatic: bool,
     /// What the person keeps for themselves, where others would read what the agent writes.
     private: Vec<String>,
@@ -148,10 +147,9 @@ impl Memory {
         };
         let mut frame = self.frame(caller, &request.store);
         frame.request = Some(request_key("apply", caller, &request.request_id, &content)?);
-        let fingerprint = fingerprint(&request.operations);
         let gate = access::gate(caller, &request.store.owner, request.evidence.as_ref());
         if caller.origin.is_automatic() || matches!(gate, Gate::Propose(_)) {
-            frame.fingerprint = Some(fingerprint.clone());
+            frame.fingerprint = Some(fingerprint(&request.operations));
         }
         let private = self.private_texts(caller, &request.store).await?;
         let mut ids = self.fresh_ids(request.operations.len() + 1)?;
@@ -170,7 +168,6 @@ impl Memory {
             proposal,
             limits: self.limits_of(&request.store),
             at: frame.at,
-            fingerprint,
             automatic: caller.origin.is_automatic(),
             private,
             request,
@@ -311,7 +308,7 @@ impl Call {
             state: State::Pending,
             decided: None,
             expires: self.at.plus(self.limits.proposal_life),
-            fingerprint: self.fingerprint.clone(),
+            fingerprint: fingerprint(&self.request.operations),
             shown: !(self.automatic && store.owner.is_shared()),
             edited: None,
         };
