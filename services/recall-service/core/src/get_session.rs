@@ -13,9 +13,6 @@ use crate::turn::Turn;
 
 /// A page of messages ends when it has this many bytes.
 pub const PAGE_BYTES: usize = 8 * 1024 * 1024;
-/// Messages that are fetched at a time, so that a page of large ones never stands in memory more than once.
-pub const BATCH: u32 = 32;
-
 /// What to read with a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionRead {
@@ -47,6 +44,11 @@ pub struct MessagePage {
 }
 
 impl MessagePage {
+    /// Bytes of its messages.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes the next message of `range`, unless the page is full: then another one begins with it.
     pub fn offer(&mut self, range: &MessageRange, message: Message) -> ControlFlow<()> {
         if self.messages.len() >= range.limit as usize || self.bytes >= PAGE_BYTES {

@@ -25,7 +25,7 @@ use crate::session::{Session, SessionSource};
 use crate::sessions::not_found;
 use crate::store::SessionStore;
 
-pub use discover::Discover;
+pub use discover::{Discover, Question};
 pub use look::{Glimpse, Look, Surroundings};
 pub use read::Read;
 pub use scroll::Scroll;
@@ -91,6 +91,15 @@ pub struct RecentQuery {
     pub asker: Asker,
     /// At most this many.
     pub limit: usize,
+}
+
+/// Sessions and their index as they were at one moment.
+pub trait Snapshot {
+    /// The best hits, one per lineage, filters applied before any limit (`Q-5`, `Q-6`).
+    fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error>;
+
+    /// Looks at sessions: `None` for one that does not exist.
+    fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error>;
 }
 
 /// The best hit of a conversation.
@@ -168,6 +177,8 @@ pub struct Answer {
     pub truncated: bool,
     /// Read: number to go on from; 0 at the end.
     pub next_seq: u64,
+    /// Why messages that are stored may be missing (discover).
+    pub incomplete: Option<String>,
 }
 
 /// The search operations, over a store.

@@ -8,7 +8,7 @@ use steward_base::names::{SessionId, TeamId, UserId, session_name};
 use steward_base::{Clock, FieldViolations, IdGen, Timestamp};
 
 use crate::error::Error;
-use crate::get_session::{BATCH, MessagePage};
+use crate::get_session::MessagePage;
 use crate::lease::{Grant, LeaseRequest, check_ttl};
 use crate::session::Session;
 use crate::store::{IntegrityReport, MessageRange, SessionList, SessionStore, Taken};
@@ -114,29 +114,12 @@ impl Sessions {
         session: &SessionId,
         range: &MessageRange,
     ) -> Result<MessagePage, Error> {
-        let mut page = MessagePage::default();
-        let mut batch = MessageRange {
+        let range = MessageRange {
             taken: Taken::First,
-            limit: BATCH,
             ..range.clone()
         };
-        loop {
-            let found = self.store.messages(team, session, &batch).await?;
-            let is_last = found.len() < BATCH as usize;
-            for message in found {
-                batch.from = range.position(&message) + 1;
-                if page.offer(range, message).is_break() {
-                    return Ok(page);
-                }
-            }
-            if is_last {
-                break;
-            }
-        }
-        if page.messages.is_empty() {
-            self.get_session(team, session).await?;
-        }
-        Ok(page)
+        let page = self.store.page(team, session, &range).await?;
+        page.ok_or_else(|| not_found(team, session))
     }
 
     /// A turn.

@@ -16,13 +16,13 @@ use crate::create_session::NewSession;
 use crate::delete_session::Deletion;
 use crate::error::Error;
 use crate::fork_session::Fork;
-use crate::get_session::{SessionRead, SessionView};
+use crate::get_session::{MessagePage, SessionRead, SessionView};
 use crate::import_session::WholeSession;
 use crate::lease::{Grant, LeaseRequest};
 use crate::mark_compacted::Compaction;
 use crate::message::{Message, Role};
 use crate::rewind_session::Rewind;
-use crate::search::{Hit, HitQuery, Look, RecentQuery, Surroundings};
+use crate::search::{Answer, Question, RecentQuery};
 use crate::session::{Session, SessionSource};
 use crate::sessions::DueReviewRef;
 use crate::team_activity::ActivityPage;
@@ -165,6 +165,14 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Messages in ascending order; none for a session that does not exist.
     async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error>;
 
+    /// A page of messages in ascending order; `None` for a session that does not exist.
+    async fn page(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        range: &MessageRange,
+    ) -> Result<Option<MessagePage>, Error>;
+
     /// Applies [`crate::delete_session::decide`]: the session, all that belongs to it and its entries in the index are gone
     /// in one transaction, and a mark is left by which a late append is refused ([`Error::SessionDeleted`]).
     async fn delete_session(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error>;
@@ -213,11 +221,9 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Compares rows and index; rebuilds the index from the rows first if asked to.
     async fn check_integrity(&self, team: &TeamId, rebuild: bool) -> Result<IntegrityReport, Error>;
 
-    /// The best hits, one per lineage, filters applied before any limit (`Q-5`, `Q-6`).
-    async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error>;
-
-    /// Looks at sessions, all as they were at one moment: `None` for one that does not exist.
-    async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error>;
+    /// Answers a question from one [`crate::search::Snapshot`], which has all that was acknowledged before it, or says in
+    /// the answer that it is incomplete (`Q-11`).
+    async fn discover(&self, question: Question) -> Result<Answer, Error>;
 
     /// Recently active conversations, one per lineage.
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error>;

@@ -29,20 +29,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::Connection;
 use steward_base::names::{SessionId, TeamId};
 use steward_base::{Timestamp, error_chain};
 use steward_recall_core::append_messages::{Append, Appended};
 use steward_recall_core::create_session::NewSession;
 use steward_recall_core::delete_session::Deletion;
 use steward_recall_core::fork_session::Fork;
-use steward_recall_core::get_session::{SessionRead, SessionView};
+use steward_recall_core::get_session::{MessagePage, SessionRead, SessionView};
 use steward_recall_core::import_session::WholeSession;
 use steward_recall_core::lease::{Grant, LeaseRequest};
 use steward_recall_core::mark_compacted::Compaction;
 use steward_recall_core::message::Message;
 use steward_recall_core::rewind_session::Rewind;
-use steward_recall_core::search::{Hit, HitQuery, Look, RecentQuery, Surroundings};
+use steward_recall_core::search::{Answer, Question, RecentQuery};
 use steward_recall_core::session::Session;
 use steward_recall_core::sessions::DueReviewRef;
 use steward_recall_core::store::{IntegrityReport, MessageRange, SessionList, SessionStore};
@@ -56,7 +55,11 @@ use tokio::sync::watch;
 use failure::Failure;
 use follow::Behind;
 use outbox::TeamsWith;
+use search::{By, Moment};
 use teams::{Missing, TeamFile, Teams};
+
+/// Most messages that are read where the caller is.
+const AT_ONCE: u32 = 64;
 
 /// How long a search waits for what was written before it to come into the index.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -73,8 +76,6 @@ pub(crate) struct SqliteSessionStore {
     troubled: Mutex<BTreeMap<TeamId, String>>,
     /// Whether there are none of those.
     sound: watch::Sender<bool>,
-    /// Teams whose last search went on without the newest messages.
-    late: Mutex<BTreeSet<TeamId>>,
     /// Open files whose messages wait for the index.
     behind: Behind,
     /// See [`PATIENCE`].
@@ -90,7 +91,6 @@ impl SqliteSessionStore {
         let store = Self {
             troubled: Mutex::default(),
             sound: watch::Sender::new(true),
-            late: Mutex::default(),
             behind: Behind::default(),
             patience: PATIENCE,
             backups,
@@ -120,104 +120,21 @@ impl SqliteSessionStore {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(Vec::new());
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        let found = outbox::list(&mut reader, limit).await?;
-        drop(reader);
+        let found = sqlite.view(|db| outbox::list(db, limit)).await?;
         if found.is_empty() && self.with_due.holds(team) {
             forget_if_empty(&sqlite, &self.with_due, team.clone()).await?;
         }
         Ok(found)
     }
 
-    async fn try_append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
-        let team = append.team.clone();
-        let sqlite = self
-            .team(&team)
-            .await?
-            .ok_or_else(|| sessions::missing(&team, &append.session))?;
-        let (with_due, with_waiting) = (self.with_due.clone(), self.with_waiting.clone());
-        let (progress, of) = (sqlite.progress.clone(), team.clone());
-        let write = sqlite.write_in_two(messages::ask(&append, now), move |connection, found| {
-            Box::pin(async move {
-                progress.wrote();
-                if append.open_calls.has_any() {
-                    with_waiting.add(&team);
-                }
-                let (appended, kept) = messages::append(connection, found, append, now).await?;
-                if appended.due_review.is_some() {
-                    with_due.add(&team);
-                }
-                Ok::<_, Failure>((appended, kept))
-            })
-        });
-        let appended = write.await?;
-        self.behind.add(&of, &sqlite);
-        Ok(appended)
-    }
-
-    async fn try_import(&self, whole: WholeSession) -> Result<bool, Error> {
-        let team = whole.session.team.clone();
-        let sqlite = self.teams.get(&team, Missing::Create).await?;
-        let sqlite = sqlite.ok_or_else(|| sessions::missing(&team, &whole.session.id))?;
-        let (with_waiting, progress, of) = (self.with_waiting.clone(), sqlite.progress.clone(), team.clone());
-        let write = sqlite.write(move |connection| {
-            Box::pin(async move {
-                progress.wrote();
-                if !whole.session.open_calls.is_empty() {
-                    with_waiting.add(&team);
-                }
-                lifecycle::import(connection, whole).await
-            })
-        });
-        let taken = write.await?;
-        self.behind.add(&of, &sqlite);
-        Ok(taken)
-    }
-
     async fn try_delete(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {
-        let sqlite = self.team(&deletion.team).await?;
-        let sqlite = sqlite.ok_or_else(|| sessions::missing(&deletion.team, &deletion.session))?;
-        let write = sqlite
-            .write(move |connection| Box::pin(async move { lifecycle::delete(connection, &deletion, now).await }));
-        Ok(write.await?)
+        let sqlite = self.existing(&deletion.team, &deletion.session).await?;
+        Ok(sqlite.update(move |db| lifecycle::delete(db, &deletion, now)).await?)
     }
 
     async fn try_rewind(&self, rewind: Rewind, now: Timestamp) -> Result<Session, Error> {
-        let sqlite = self.team(&rewind.team).await?;
-        let sqlite = sqlite.ok_or_else(|| sessions::missing(&rewind.team, &rewind.session))?;
-        let write =
-            sqlite.write(move |connection| Box::pin(async move { lifecycle::rewind(connection, rewind, now).await }));
-        Ok(write.await?)
-    }
-
-    async fn try_fork(&self, fork: Fork, now: Timestamp) -> Result<Session, Error> {
-        let sqlite = self.team(&fork.team).await?;
-        let sqlite = sqlite.ok_or_else(|| sessions::missing(&fork.team, &fork.parent))?;
-        let (progress, team) = (sqlite.progress.clone(), fork.team.clone());
-        let write = sqlite.write(move |connection| {
-            Box::pin(async move {
-                progress.wrote();
-                lifecycle::fork(connection, fork, now).await
-            })
-        });
-        let forked = write.await?;
-        self.behind.add(&team, &sqlite);
-        Ok(forked)
-    }
-
-    async fn try_compact(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error> {
-        let sqlite = self.team(&compaction.team).await?;
-        let sqlite = sqlite.ok_or_else(|| sessions::missing(&compaction.team, &compaction.session))?;
-        let (progress, team) = (sqlite.progress.clone(), compaction.team.clone());
-        let write = sqlite.write(move |connection| {
-            Box::pin(async move {
-                progress.wrote();
-                lifecycle::compact(connection, compaction, now).await
-            })
-        });
-        let compacted = write.await?;
-        self.behind.add(&team, &sqlite);
-        Ok(compacted)
+        let sqlite = self.existing(&rewind.team, &rewind.session).await?;
+        Ok(sqlite.update(move |db| lifecycle::rewind(db, &rewind, now)).await?)
     }
 
     /// Turns of one team whose client did not come in time. A team in which nothing waits is not asked again.
@@ -225,27 +142,18 @@ impl SqliteSessionStore {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(Vec::new());
         };
+        if let Some(expired) = sqlite.view(|db| lifecycle::expired(db, now)).await? {
+            return Ok(expired);
+        }
         let (team, with_waiting) = (team.clone(), self.with_waiting.clone());
-        let read = sqlite.write(move |connection| {
-            Box::pin(async move {
-                if !lifecycle::is_any_waiting(connection).await? {
-                    with_waiting.remove(&team);
-                    return Ok(Vec::new());
-                }
-                lifecycle::expired(connection, now).await
-            })
+        let read = sqlite.update(move |db| {
+            let expired = lifecycle::expired(db, now)?;
+            if expired.is_none() {
+                with_waiting.remove(&team);
+            }
+            Ok::<_, Failure>(expired.unwrap_or_default())
         });
         Ok(read.await?)
-    }
-
-    async fn try_hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        let team = &query.asker.team;
-        let Some(sqlite) = self.team(team).await? else {
-            return Ok(Vec::new());
-        };
-        self.refresh(team, &sqlite).await?;
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(search::hits(&mut reader, query).await?)
     }
 
     /// Closes every file; later calls open them again.
@@ -261,8 +169,13 @@ impl SqliteSessionStore {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(None);
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        activity::of_team(&mut reader, team).await
+        let team = team.clone();
+        sqlite.view_beside(move |db| activity::of_team(db, &team)).await
+    }
+
+    /// The file of a team which is said to have a session.
+    async fn existing(&self, team: &TeamId, session: &SessionId) -> Result<Arc<TeamFile>, Failure> {
+        self.team(team).await?.ok_or_else(|| sessions::missing(team, session))
     }
 
     /// Changes the lease of a session in a transaction.
@@ -272,16 +185,14 @@ impl SqliteSessionStore {
         session: &SessionId,
         change: impl FnOnce(&mut Session) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let sqlite = self.team(team).await?.ok_or_else(|| sessions::missing(team, session))?;
+        let sqlite = self.existing(team, session).await?;
         let (team, session) = (team.clone(), session.clone());
-        let changed = sqlite.write(move |connection| {
-            Box::pin(async move {
-                let found = sessions::summary(connection, &team, &session).await?;
-                let mut found = found.ok_or_else(|| sessions::missing(&team, &session))?;
-                let answer = change(&mut found.session)?;
-                sessions::save_lease(connection, found.number, &found.session.lease).await?;
-                Ok::<_, Failure>(answer)
-            })
+        let changed = sqlite.update(move |db| {
+            let found = sessions::summary(db, &team, &session)?;
+            let mut found = found.ok_or_else(|| sessions::missing(&team, &session))?;
+            let answer = change(&mut found.session)?;
+            sessions::save_lease(db, found.number, &found.session.lease)?;
+            Ok::<_, Failure>(answer)
         });
         Ok(changed.await?)
     }
@@ -303,25 +214,23 @@ impl SessionStore for SqliteSessionStore {
         let team = new.team.clone();
         let sqlite = self.teams.get(&team, Missing::Create).await?;
         let sqlite = sqlite.ok_or_else(|| sessions::missing(&team, &new.id))?;
-        let write =
-            sqlite.write(move |connection| Box::pin(async move { sessions::create(connection, new, now).await }));
-        Ok(write.await?)
+        Ok(sqlite.update(move |db| sessions::create(db, new, now)).await?)
     }
 
     async fn session(&self, team: &TeamId, session: &SessionId) -> Result<Option<Session>, Error> {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(None);
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(sessions::load(&mut reader, team, session).await?)
+        let found = sqlite.view(|db| sessions::load(db, team, session)).await?;
+        Ok(found.map(|found| found.session))
     }
 
     async fn sessions(&self, list: &SessionList) -> Result<Vec<Session>, Error> {
         let Some(sqlite) = self.team(&list.team).await? else {
             return Ok(Vec::new());
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(sessions::list(&mut reader, list).await?)
+        let list = list.clone();
+        Ok(sqlite.view_beside(move |db| sessions::list(db, &list)).await?)
     }
 
     async fn view(&self, team: &TeamId, session: &SessionId, read: &SessionRead) -> Result<Option<SessionView>, Error> {
@@ -332,11 +241,8 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn update_session(&self, update: SessionUpdate, now: Timestamp) -> Result<Session, Error> {
-        let sqlite = self.team(&update.team).await?;
-        let sqlite = sqlite.ok_or_else(|| sessions::missing(&update.team, &update.session))?;
-        let write =
-            sqlite.write(move |connection| Box::pin(async move { sessions::update(connection, update, now).await }));
-        Ok(write.await?)
+        let sqlite = self.existing(&update.team, &update.session).await?;
+        Ok(sqlite.update(move |db| sessions::update(db, update, now)).await?)
     }
 
     async fn acquire_lease(
@@ -380,15 +286,47 @@ impl SessionStore for SqliteSessionStore {
 
     async fn append(&self, append: Append, now: Timestamp) -> Result<Appended, Error> {
         let team = append.team.clone();
-        mending!(self, &team, self.try_append(append.clone(), now))
+        let sqlite = self.existing(&team, &append.session).await?;
+        let (with_due, with_waiting) = (self.with_due.clone(), self.with_waiting.clone());
+        let (progress, of) = (sqlite.progress.clone(), team.clone());
+        let write = sqlite.update(move |db| {
+            progress.wrote();
+            if append.open_calls.has_any() {
+                with_waiting.add(&of);
+            }
+            let appended = messages::append(db, append, now)?;
+            if appended.due_review.is_some() {
+                with_due.add(&of);
+            }
+            Ok::<_, Failure>(appended)
+        });
+        let appended = write.await?;
+        self.behind.add(&team, &sqlite);
+        Ok(appended)
     }
 
     async fn messages(&self, team: &TeamId, session: &SessionId, range: &MessageRange) -> Result<Vec<Message>, Error> {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(Vec::new());
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(messages::list_of(&mut reader, team, session, range).await?)
+        if range.limit > AT_ONCE {
+            let (team, session, range) = (team.clone(), session.clone(), range.clone());
+            let read = sqlite.view_beside(move |db| messages::list_of(db, &team, &session, &range));
+            return Ok(read.await?);
+        }
+        Ok(sqlite.view(|db| messages::list_of(db, team, session, range)).await?)
+    }
+
+    async fn page(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        range: &MessageRange,
+    ) -> Result<Option<MessagePage>, Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok(None);
+        };
+        Ok(view::page(&sqlite, team, session, range).await?)
     }
 
     async fn delete_session(&self, deletion: Deletion, now: Timestamp) -> Result<(), Error> {
@@ -402,26 +340,51 @@ impl SessionStore for SqliteSessionStore {
     }
 
     async fn fork_session(&self, fork: Fork, now: Timestamp) -> Result<Session, Error> {
-        let team = fork.team.clone();
-        mending!(self, &team, self.try_fork(fork.clone(), now))
+        let sqlite = self.existing(&fork.team, &fork.parent).await?;
+        let (progress, team) = (sqlite.progress.clone(), fork.team.clone());
+        let write = sqlite.update(move |db| {
+            progress.wrote();
+            lifecycle::fork(db, fork, now)
+        });
+        let forked = write.await?;
+        self.behind.add(&team, &sqlite);
+        Ok(forked)
     }
 
     async fn mark_compacted(&self, compaction: Compaction, now: Timestamp) -> Result<Appended, Error> {
-        let team = compaction.team.clone();
-        mending!(self, &team, self.try_compact(compaction.clone(), now))
+        let sqlite = self.existing(&compaction.team, &compaction.session).await?;
+        let (progress, team) = (sqlite.progress.clone(), compaction.team.clone());
+        let write = sqlite.update(move |db| {
+            progress.wrote();
+            lifecycle::compact(db, compaction, now)
+        });
+        let compacted = write.await?;
+        self.behind.add(&team, &sqlite);
+        Ok(compacted)
     }
 
     async fn import_session(&self, whole: WholeSession) -> Result<bool, Error> {
         let team = whole.session.team.clone();
-        mending!(self, &team, self.try_import(whole.clone()))
+        let sqlite = self.teams.get(&team, Missing::Create).await?;
+        let sqlite = sqlite.ok_or_else(|| sessions::missing(&team, &whole.session.id))?;
+        let (with_waiting, progress, of) = (self.with_waiting.clone(), sqlite.progress.clone(), team.clone());
+        let write = sqlite.update(move |db| {
+            progress.wrote();
+            if !whole.session.open_calls.is_empty() {
+                with_waiting.add(&of);
+            }
+            lifecycle::import(db, whole)
+        });
+        let taken = write.await?;
+        self.behind.add(&team, &sqlite);
+        Ok(taken)
     }
 
     async fn turns(&self, team: &TeamId, session: &SessionId) -> Result<Vec<Turn>, Error> {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(Vec::new());
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(lifecycle::turns(&mut reader, team, session).await?)
+        Ok(sqlite.view(|db| lifecycle::turns(db, team, session)).await?)
     }
 
     fn index_trouble(&self, team: &TeamId) -> Option<String> {
@@ -454,8 +417,7 @@ impl SessionStore for SqliteSessionStore {
         let Some(sqlite) = self.team(team).await? else {
             return Ok(None);
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(messages::load_turn(&mut reader, team, session, turn).await?)
+        Ok(sqlite.view(|db| messages::load_turn(db, team, session, turn)).await?)
     }
 
     async fn due_reviews(&self, team: Option<&TeamId>, limit: u32) -> Result<Vec<DueReview>, Error> {
@@ -505,9 +467,7 @@ impl SessionStore for SqliteSessionStore {
         let mut removed = 0;
         for (team, reviews) in by_team {
             if let Some(sqlite) = self.team(&team).await? {
-                let write = sqlite
-                    .write(move |connection| Box::pin(async move { outbox::acknowledge(connection, &reviews).await }));
-                removed += write.await?;
+                removed += sqlite.update(move |db| outbox::acknowledge(db, &reviews)).await?;
             }
         }
         Ok(removed)
@@ -533,45 +493,66 @@ impl SessionStore for SqliteSessionStore {
         Ok(report)
     }
 
-    async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        let team = &query.asker.team;
-        match mending!(self, team, self.try_hits(query)) {
-            // The answer says that it is incomplete, and why.
-            Err(Error::Damaged { .. }) if self.index_trouble(team).is_some() => self.scan(query).await,
-            outcome => outcome,
-        }
-    }
-
-    async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error> {
-        let Some(sqlite) = self.team(team).await? else {
-            return Ok(vec![None; looks.len()]);
-        };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        let mut snapshot = reader.begin().await.map_err(Failure::from)?;
-        let seen = search::look(&mut snapshot, team, looks).await?;
-        snapshot.commit().await.map_err(Failure::from)?;
-        Ok(seen)
+    async fn discover(&self, question: Question) -> Result<Answer, Error> {
+        let team = question.team().clone();
+        let (answer, incomplete) = self.search(&team, move |moment| question.answer(moment)).await?;
+        Ok(Answer { incomplete, ..answer })
     }
 
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {
         let Some(sqlite) = self.team(&query.asker.team).await? else {
             return Ok(Vec::new());
         };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(search::recent(&mut reader, query).await?)
+        let query = query.clone();
+        Ok(sqlite.view_beside(move |db| search::recent(db, &query)).await?)
+    }
+}
+
+impl SqliteSessionStore {
+    /// Runs a search in a snapshot of the team, once more if it met a damaged index that could be made anew, and over the
+    /// newest rows if it could not. Why the answer may miss messages comes with it.
+    async fn search<T: Default + Send + 'static>(
+        &self,
+        team: &TeamId,
+        search: impl Fn(&Moment<'_>) -> Result<T, Error> + Clone + Send + 'static,
+    ) -> Result<(T, Option<String>), Error> {
+        let found = match mending!(self, team, self.try_search(team, By::Index, search.clone())) {
+            // The answer says that it is incomplete, and why.
+            Err(Error::Damaged { .. }) if self.trouble_of(team).is_some() => {
+                self.try_search(team, By::NewestRows, search).await
+            }
+            outcome => outcome,
+        };
+        let (found, late) = found?;
+        Ok((found, self.trouble_of(team).or(late)))
+    }
+
+    async fn try_search<T: Default + Send + 'static>(
+        &self,
+        team: &TeamId,
+        by: By,
+        search: impl Fn(&Moment<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<(T, Option<String>), Error> {
+        let Some(sqlite) = self.team(team).await? else {
+            return Ok((T::default(), None));
+        };
+        let late = match by {
+            By::Index => self.refresh(team, &sqlite).await?,
+            By::NewestRows => None,
+        };
+        let found = sqlite.view_beside(move |db| search(&Moment { db, by }).map_err(Failure::from));
+        Ok((found.await?, late))
     }
 }
 
 /// Takes the team out of those with due reviews, unless one was committed meanwhile.
 async fn forget_if_empty(sqlite: &Sqlite, with_due: &TeamsWith, team: TeamId) -> Result<(), Failure> {
     let with_due = with_due.clone();
-    let write = sqlite.write(move |connection| {
-        Box::pin(async move {
-            if outbox::list(connection, 1).await?.is_empty() {
-                with_due.remove(&team);
-            }
-            Ok::<_, Failure>(())
-        })
+    let write = sqlite.update(move |db| {
+        if outbox::list(db, 1)?.is_empty() {
+            with_due.remove(&team);
+        }
+        Ok(())
     });
     write.await
 }

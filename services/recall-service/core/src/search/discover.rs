@@ -3,11 +3,13 @@
 use std::ops::RangeInclusive;
 
 use steward_base::Timestamp;
+use steward_base::names::TeamId;
 
 use super::bounds::Budget;
 use super::rank::{DEPTH, WIDE_DEPTH};
 use super::{
-    Answer, Asker, CONTEXT_CHARS, Conversation, FoundHit, Hit, HitQuery, Look, Search, Sort, Surroundings, snippet,
+    Answer, Asker, CONTEXT_CHARS, Conversation, FoundHit, Hit, HitQuery, Look, Search, Snapshot, Sort, Surroundings,
+    snippet,
 };
 use crate::error::Error;
 use crate::message::{Message, Role};
@@ -66,11 +68,27 @@ impl Search {
             limit: discover.limit,
             depth: DEPTH,
         };
-        let as_typed = wanted.query.clone();
-        let (hits, run) = self.hits_or_wider(wanted).await?;
-        let widened = hits.iter().any(|(_, query)| *query != as_typed);
-        let looks: Vec<Look> = hits.iter().map(|(hit, _)| look(asker, hit)).collect();
-        let seen = self.store.look(&asker.team, &looks).await?;
+        self.store.discover(Question(wanted)).await
+    }
+}
+
+/// What a store is asked, which answers it from what is there at one moment.
+#[derive(Debug, Clone)]
+pub struct Question(HitQuery);
+
+impl Question {
+    /// Whose sessions are searched.
+    pub const fn team(&self) -> &TeamId {
+        &self.0.asker.team
+    }
+
+    /// Finds conversations, and reads what is shown of them.
+    pub fn answer(&self, at: &dyn Snapshot) -> Result<Answer, Error> {
+        let Self(wanted) = self;
+        let (hits, run) = hits_or_wider(at, wanted)?;
+        let widened = hits.iter().any(|(_, query)| *query != wanted.query);
+        let looks: Vec<Look> = hits.iter().map(|(hit, _)| look(&wanted.asker, hit)).collect();
+        let seen = at.look(self.team(), &looks)?;
         let mut budget = Budget::new();
         let mut conversations = Vec::with_capacity(hits.len());
         for ((hit, query), seen) in hits.iter().zip(seen) {
@@ -84,31 +102,34 @@ impl Search {
             ..Answer::default()
         })
     }
+}
 
-    /// Hits for all words, filled up step by step by hits for any word where that finds too little and the caller did not
-    /// say otherwise (`Q-8`). Each hit comes with the query that found it; the widest of them comes too.
-    async fn hits_or_wider(&self, mut wanted: HitQuery) -> Result<(Vec<(Hit, Query)>, Query), Error> {
-        let as_typed = wanted.query.clone();
-        let limit = wanted.limit;
-        let exact = self.store.hits(&wanted).await?;
-        let too_few = exact.is_empty() || (as_typed.is_plain_list() && exact.len() < limit);
-        let mut hits: Vec<(Hit, Query)> = exact.into_iter().map(|hit| (hit, as_typed.clone())).collect();
-        for wider in as_typed.widened() {
-            if !too_few || hits.len() >= limit {
-                break;
-            }
-            wanted.query = wider;
-            wanted.limit = limit + hits.len();
-            wanted.depth = WIDE_DEPTH;
-            for hit in self.store.hits(&wanted).await? {
-                if hits.len() < limit && hits.iter().all(|(known, _)| known.root != hit.root) {
-                    hits.push((hit, wanted.query.clone()));
-                }
+/// Hits for all words, filled up step by step by hits for any word where that finds too little and the caller did not
+/// say otherwise (`Q-8`). Each hit comes with the query that found it; the widest of them comes too.
+fn hits_or_wider(at: &dyn Snapshot, asked: &HitQuery) -> Result<(Vec<(Hit, Query)>, Query), Error> {
+    let (as_typed, limit) = (&asked.query, asked.limit);
+    let exact = at.hits(asked)?;
+    let too_few = exact.is_empty() || (as_typed.is_plain_list() && exact.len() < limit);
+    let mut hits: Vec<(Hit, Query)> = exact.into_iter().map(|hit| (hit, as_typed.clone())).collect();
+    if !too_few {
+        return Ok((hits, as_typed.clone()));
+    }
+    let mut wanted = asked.clone();
+    for wider in as_typed.widened() {
+        if hits.len() >= limit {
+            break;
+        }
+        wanted.query = wider;
+        wanted.limit = limit + hits.len();
+        wanted.depth = WIDE_DEPTH;
+        for hit in at.hits(&wanted)? {
+            if hits.len() < limit && hits.iter().all(|(known, _)| known.root != hit.root) {
+                hits.push((hit, wanted.query.clone()));
             }
         }
-        let run = hits.last().map_or(wanted.query, |(_, query)| query.clone());
-        Ok((hits, run))
     }
+    let run = hits.last().map_or(wanted.query, |(_, query)| query.clone());
+    Ok((hits, run))
 }
 
 /// What is shown of a hit's conversation.
@@ -131,7 +152,6 @@ fn look(asker: &Asker, hit: &Hit) -> Look {
 
 fn show(hit: &Hit, seen: Surroundings, query: &Query, budget: &mut Budget) -> Option<Conversation> {
     let Surroundings { session, messages } = seen;
-    // A rewind may have come between finding and showing.
     let found = &messages.iter().find(|glimpse| glimpse.message.seq == hit.seq)?.message;
     let shown = FoundHit {
         seq: hit.seq,

@@ -1,5 +1,6 @@
 //! Sessions in memory: for tests of the rules, and the reference that other stores are held to.
 
+mod found;
 mod kept;
 mod lifecycle;
 
@@ -26,8 +27,8 @@ use crate::message::Message;
 use crate::query::Query;
 use crate::query::matching::{Searchable, satisfied};
 use crate::rewind_session::Rewind;
-use crate::search::rank::{Candidate, Ranking};
-use crate::search::{Glimpse, Hit, HitQuery, Look, RecentQuery, Sort, Surroundings};
+use crate::search::rank::Candidate;
+use crate::search::{Answer, HitQuery, Question, RecentQuery, Sort};
 use crate::session::{Frozen, Session};
 use crate::sessions::{DueReviewRef, not_found};
 use crate::team_activity::{ActivityPage, MOST_USERS, TeamActivity};
@@ -162,19 +163,22 @@ impl SessionStore for InMemorySessionStore {
         let Some(kept) = teams.get(team).and_then(|found| found.sessions.get(session)) else {
             return Ok(None);
         };
-        let mut messages = MessagePage::default();
-        if let Some(range) = &read.messages {
-            for message in kept.in_range(range) {
-                if messages.offer(range, message.clone()).is_break() {
-                    break;
-                }
-            }
-        }
         Ok(Some(SessionView {
             session: kept.session.clone(),
             turn: kept.turns.get(&read.turn).cloned(),
-            messages,
+            messages: read.messages.as_ref().map(|range| kept.page(range)).unwrap_or_default(),
         }))
+    }
+
+    async fn page(
+        &self,
+        team: &TeamId,
+        session: &SessionId,
+        range: &MessageRange,
+    ) -> Result<Option<MessagePage>, Error> {
+        let teams = self.teams();
+        let kept = teams.get(team).and_then(|found| found.sessions.get(session));
+        Ok(kept.map(|kept| kept.page(range)))
     }
 
     async fn update_session(&self, update: SessionUpdate, now: Timestamp) -> Result<Session, Error> {
@@ -391,60 +395,8 @@ impl SessionStore for InMemorySessionStore {
         })
     }
 
-    async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        let teams = self.teams();
-        let kept = teams
-            .get(&query.asker.team)
-            .into_iter()
-            .flat_map(|team| team.sessions.values());
-        let mut found: Vec<Candidate> = Vec::new();
-        let current = query.asker.current.as_ref();
-        let current = teams
-            .get(&query.asker.team)
-            .and_then(|team| team.sessions.get(current?));
-        for kept in kept.filter(|kept| is_asked_for(&kept.session, query)) {
-            let messages = kept
-                .messages
-                .iter()
-                .filter(|message| may_hit(message, query) && !stands_in(current, &kept.session, message));
-            let (id, root, demoted) = (&kept.session.id, &kept.session.root, kept.session.source.is_demoted());
-            found.extend(messages.filter_map(|message| candidate((id, root, demoted), message, &query.query)));
-        }
-        found.sort_by(|one, two| order(one, two, query.sort));
-        let mut ranking = Ranking::new(query.sort, query.limit, query.depth);
-        for candidate in found {
-            if ranking.offer(candidate).is_break() {
-                break;
-            }
-        }
-        Ok(ranking.into_hits())
-    }
-
-    async fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error> {
-        let teams = self.teams();
-        let kept = teams.get(team);
-        let each = looks.iter().map(|look| {
-            let kept = kept?.sessions.get(&look.session)?;
-            let visible = kept
-                .messages
-                .iter()
-                .filter(|message| is_visible(message, look.visibility));
-            let visible: Vec<&Message> = visible.collect();
-            let ends = look.ends as usize;
-            let shown = visible
-                .iter()
-                .enumerate()
-                .filter(|(at, message)| look.around.contains(&message.seq) || *at < ends || at + ends >= visible.len());
-            let glimpses = shown.map(|(_, message)| {
-                let chars = (message.seq != look.hit).then_some(look.chars);
-                Glimpse::of((*message).clone(), chars)
-            });
-            Some(Surroundings {
-                session: without_prompt(&kept.session),
-                messages: glimpses.collect(),
-            })
-        });
-        Ok(each.collect())
+    async fn discover(&self, question: Question) -> Result<Answer, Error> {
+        question.answer(&*self.teams())
     }
 
     async fn recent(&self, query: &RecentQuery) -> Result<Vec<Session>, Error> {

@@ -20,11 +20,12 @@ pub(super) async fn search(
     request: Request<pb::SearchRequest>,
 ) -> Result<Response<pb::SearchResponse>, Status> {
     let caller = caller(&request)?.clone();
-    let answer = answer(search, &caller, request.into_inner()).await.map_err(fail)?;
+    let mut answer = answer(search, &caller, request.into_inner()).await.map_err(fail)?;
     // After the search: what it met is known by now.
-    let trouble = caller.team.as_ref().and_then(|team| sessions.index_trouble(team));
+    let trouble = || caller.team.as_ref().and_then(|team| sessions.index_trouble(team));
+    let incomplete = answer.incomplete.take().or_else(trouble);
     Ok(Response::new(pb::SearchResponse {
-        incomplete: trouble.unwrap_or_default(),
+        incomplete: incomplete.unwrap_or_default(),
         ..answer_to_pb(answer)
     }))
 }

@@ -1,10 +1,9 @@
 //! First answers by request id (`T-9`). They live in the transaction of the write that they answer.
 
-use sqlx::SqliteConnection;
 use steward_base::Timestamp;
 use steward_recall_core::Error;
 use steward_recall_core::append_messages::{ANSWER_RETENTION, RequestKey};
-use steward_store::Batch;
+use steward_store::{Db, params};
 
 use super::failure::Failure;
 
@@ -12,23 +11,15 @@ use super::failure::Failure;
 pub(super) const CREATION: i64 = 0;
 
 /// The answer that was given to this request before, as JSON. The same id with another request is refused.
-pub(super) async fn first(
-    connection: &mut SqliteConnection,
-    scope: i64,
-    request: &RequestKey,
-    now: Timestamp,
-) -> Result<Option<String>, Failure> {
-    let known: Option<(Vec<u8>, String)> = sqlx::query_as(
+pub(super) fn first(db: Db<'_>, scope: i64, request: &RequestKey, now: Timestamp) -> Result<Option<String>, Failure> {
+    db.first(
         "SELECT request_hash, answer FROM answered WHERE session = ? AND request_id = ? AND created > ?",
+        params![scope, request.id, oldest(now)],
+        |row| {
+            same_request(row.get_ref(0)?.as_blob()?, request)?;
+            Ok(row.get(1)?)
+        },
     )
-    .bind(scope)
-    .bind(&request.id)
-    .bind(oldest(now))
-    .fetch_optional(connection)
-    .await?;
-    known
-        .map(|(hash, answer)| same_request(&hash, request).map(|()| answer))
-        .transpose()
 }
 
 /// An answer that is older is no answer any more.
@@ -61,36 +52,23 @@ pub(super) fn stored(hash: &str) -> Vec<u8> {
         .unwrap_or_else(|| hash.as_bytes().to_vec())
 }
 
-/// Lets go of the oldest answers that are past their time, a few with each write, so that none waits for it. Each write adds
-/// one, so that any larger number catches up.
+/// Lets go of the oldest answers that are past their time. Each write adds one, so that with the answers of as many writes as
+/// pass until the next time, and some more, it catches up.
 const FORGET: &str = "DELETE FROM answered
     WHERE number IN (SELECT number FROM answered ORDER BY number LIMIT 16) AND created <= ?";
+/// Writes from one time to the next.
+const FORGET_EVERY: i64 = 8;
 const KEEP: &str =
     "INSERT OR REPLACE INTO answered (session, request_id, request_hash, created, answer) VALUES (?, ?, ?, ?, ?)";
 
-/// Keeps an answer for retries, and lets go of old ones.
-pub(super) fn keep_with(batch: &mut Batch, scope: i64, request: &RequestKey, answer: &str, now: Timestamp) {
-    batch.statement(FORGET).with(oldest(now));
-    batch
-        .statement(KEEP)
-        .with(scope)
-        .with(request.id.as_str())
-        .with(stored(&request.hash))
-        .with(now.as_micros())
-        .with(answer);
-}
-
-/// The same at once.
-pub(super) async fn keep(
-    connection: &mut SqliteConnection,
-    scope: i64,
-    request: &RequestKey,
-    answer: &str,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let mut batch = Batch::default();
-    keep_with(&mut batch, scope, request, answer, now);
-    Ok(batch.run(connection).await?)
+/// Keeps an answer for retries, and now and then lets go of old ones: a few at a time, so that no write waits for it.
+pub(super) fn keep(db: Db<'_>, scope: i64, request: &RequestKey, answer: &str, now: Timestamp) -> Result<(), Failure> {
+    let hash = stored(&request.hash);
+    db.execute(KEEP, params![scope, request.id, hash, now.as_micros(), answer])?;
+    if db.last_insert_rowid() % FORGET_EVERY == 0 {
+        db.execute(FORGET, [oldest(now)])?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -158,13 +158,15 @@ async fn looked_through(sqlite: &Sqlite, team: &TeamId) -> Result<Counts, Proble
     if !report.problems.is_empty() {
         return Err(Problem::Unusable(report.problems.join("; ")));
     }
-    let mut reader = sqlite.read().await.map_err(Failure::from)?;
-    let (sessions, foreign): (i64, i64) =
-        sqlx::query_as("SELECT count(*), count(*) FILTER (WHERE team <> ?) FROM session")
-            .bind(team.as_str())
-            .fetch_one(&mut *reader)
-            .await
-            .map_err(Failure::from)?;
+    let of = team.clone();
+    let counted = sqlite.view_beside(move |db| {
+        db.first(
+            "SELECT count(*), count(*) FILTER (WHERE team <> ?) FROM session",
+            [of.as_str()],
+            |row| Ok::<_, Failure>((row.get(0)?, row.get(1)?)),
+        )
+    });
+    let (sessions, foreign): (i64, i64) = counted.await?.unwrap_or_default();
     if foreign > 0 {
         return Err(Problem::Unusable("it is of another team".to_owned()));
     }

@@ -7,9 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use sqlx::Row as _;
 use steward_recall_core::Error;
-use steward_store::{Batch, Sqlite};
+use steward_store::{Db, Sqlite};
 
 use super::failure::Failure;
 
@@ -20,15 +19,9 @@ const BYTES: i64 = 128 * 1024;
 /// Pages of the index that are merged at a time: about a millisecond.
 const PAGES: i64 = 32;
 
-/// What waits, and how many rows of it are taken next.
-const WAITING: &str = "SELECT covered, coalesce((SELECT max(doc) FROM message), 0) AS last,
-         (SELECT max(doc) FROM (
-             SELECT doc, sum(bytes) OVER (ORDER BY doc) AS total, row_number() OVER (ORDER BY doc) AS place
-             FROM (SELECT doc, octet_length(said) + octet_length(tool_text) AS bytes FROM message
-                   WHERE doc > (SELECT covered FROM index_state) ORDER BY doc LIMIT ?))
-          WHERE place = 1 OR total <= ?) AS until
-     FROM index_state";
-const COVER: &str = "UPDATE index_state SET covered = ?";
+/// What waits, in order: its numbers and bytes of text.
+const WAITING: &str = "SELECT doc, octet_length(said) + octet_length(tool_text) FROM message WHERE doc > ?
+     ORDER BY doc LIMIT ?";
 /// The view ends where the index does, which is the new place by now.
 const ADD: &str = "INSERT INTO message_index (rowid, said, tool, day)
      SELECT doc, said, tool, day FROM message_text WHERE doc > ?";
@@ -114,31 +107,26 @@ pub(super) async fn bring(sqlite: &Sqlite, progress: &Progress) -> Result<(), Fa
 
 /// Brings the next rows into the index.
 pub(super) async fn piece(sqlite: &Sqlite, progress: &Progress, upkeep: Upkeep) -> Result<Piece, Failure> {
-    let mut ask = Batch::default();
-    ask.statement(WAITING).with(ROWS).with(BYTES);
     let seen = progress.clone();
-    let done = sqlite.write_in_two(ask, move |_connection, found| {
-        Box::pin(async move {
-            // In a transaction that has the writer: whoever counted before is before it.
-            let written = seen.written();
-            let row = found.first();
-            let row = row.ok_or_else(|| Error::damaged("the file does not say how far its index is"))?;
-            let (covered, last): (i64, i64) = (row.try_get("covered")?, row.try_get("last")?);
-            let until: Option<i64> = row.try_get("until")?;
-            let mut batch = Batch::default();
-            if let Some(until) = until {
-                batch.statement(COVER).with(until);
-                batch.statement(ADD).with(covered);
-                if upkeep == Upkeep::Merge {
-                    batch.statement(MERGE).with(PAGES);
-                }
+    let done = sqlite.update(move |db| {
+        // In a transaction that has the writer: whoever counted before is before it.
+        let written = seen.written();
+        let covered: Option<i64> = db.optional("SELECT covered FROM index_state", ())?;
+        let covered = covered.ok_or_else(|| Error::damaged("the file does not say how far its index is"))?;
+        let last: Option<i64> = db.value("SELECT max(doc) FROM message", ())?;
+        let until = next(db, covered)?;
+        if let Some(until) = until {
+            db.execute("UPDATE index_state SET covered = ?", [until])?;
+            db.execute(ADD, [covered])?;
+            if upkeep == Upkeep::Merge {
+                db.execute(MERGE, [PAGES])?;
             }
-            let piece = Piece {
-                covered: until.unwrap_or(covered.max(last)),
-                last,
-                written,
-            };
-            Ok::<_, Failure>((piece, batch))
+        }
+        let last = last.unwrap_or(0);
+        Ok::<_, Failure>(Piece {
+            covered: until.unwrap_or(covered.max(last)),
+            last,
+            written,
         })
     });
     let piece = done.await?;
@@ -148,18 +136,30 @@ pub(super) async fn piece(sqlite: &Sqlite, progress: &Progress, upkeep: Upkeep) 
     Ok(piece)
 }
 
+/// The last row of the next piece behind `covered`; `None` if nothing waits.
+fn next(db: Db<'_>, covered: i64) -> Result<Option<i64>, Failure> {
+    let (mut until, mut bytes) = (None, 0);
+    let mut waiting = db.prepare(WAITING)?;
+    let mut rows = waiting.query([covered, ROWS])?;
+    while let Some(row) = rows.next()? {
+        bytes += row.get::<_, i64>(1)?;
+        if until.is_some() && bytes > BYTES {
+            break;
+        }
+        until = Some(row.get(0)?);
+    }
+    Ok(until)
+}
+
 /// Merges a little of the index; whether there was anything to merge.
 pub(super) async fn merge(sqlite: &Sqlite) -> Result<bool, Failure> {
-    sqlite
-        .write(|connection| {
-            Box::pin(async move {
-                const CHANGES: &str = "SELECT total_changes()";
-                let before: i64 = sqlx::query_scalar(CHANGES).fetch_one(&mut *connection).await?;
-                sqlx::query(MERGE).bind(PAGES).execute(&mut *connection).await?;
-                let after: i64 = sqlx::query_scalar(CHANGES).fetch_one(connection).await?;
-                // The command counts as one change itself.
-                Ok(after - before >= 2)
-            })
-        })
-        .await
+    let done = sqlite.update(|db| {
+        const CHANGES: &str = "SELECT total_changes()";
+        let before: i64 = db.value(CHANGES, ())?;
+        db.execute(MERGE, [PAGES])?;
+        let after: i64 = db.value(CHANGES, ())?;
+        // The command counts as one change itself.
+        Ok::<_, Failure>(after - before >= 2)
+    });
+    done.await
 }

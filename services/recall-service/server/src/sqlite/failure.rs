@@ -1,5 +1,6 @@
 //! What goes wrong inside a transaction, as a domain error.
 
+use rusqlite::types::FromSqlError;
 use steward_recall_core::Error;
 use steward_store::StoreError;
 
@@ -37,9 +38,15 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
         StoreError::from(error).into()
+    }
+}
+
+impl From<FromSqlError> for Failure {
+    fn from(error: FromSqlError) -> Self {
+        StoreError::Statement { source: error.into() }.into()
     }
 }
 

@@ -7,8 +7,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use sqlx::Connection as _;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use rusqlite::{Connection, OpenFlags};
 use steward_recall_core::Error;
 use steward_store::Sqlite;
 
@@ -29,21 +28,22 @@ pub(super) async fn blocking<T: Send + 'static>(
 /// Refuses what is no file of sessions, and leaves it as it is.
 pub(super) async fn check_ours(path: &Path) -> Result<(), Failure> {
     let at = path.to_owned();
-    blocking(move || check_header(&at)).await?;
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(false)
-        .read_only(true);
-    let mut connection = SqliteConnection::connect_with(&options).await?;
-    let tables = sqlx::query_scalar::<_, i64>(
+    blocking(move || {
+        check_header(&at)?;
+        check_tables(&at)
+    })
+    .await
+}
+
+fn check_tables(path: &Path) -> Result<(), Failure> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let tables: i64 = connection.query_row(
         "SELECT count(*) FROM sqlite_master
          WHERE type = 'table' AND name IN ('_sqlx_migrations', 'meta', 'session', 'message')",
-    )
-    .fetch_one(&mut connection)
-    .await;
-    // It is the answer that matters.
-    let _ = connection.close().await;
-    if tables? < 4 {
+        (),
+        |row| row.get(0),
+    )?;
+    if tables < 4 {
         return Err(Error::damaged(format!("{} is a database of something else", path.display())).into());
     }
     Ok(())

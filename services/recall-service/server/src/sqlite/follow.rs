@@ -12,7 +12,7 @@ use steward_base::names::TeamId;
 use steward_recall_core::Error;
 use steward_runtime::Tasks;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::SqliteSessionStore;
 use super::catch_up::{self, Upkeep};
@@ -56,6 +56,35 @@ impl Behind {
     }
 }
 
+/// Files whose index could not be written, until it is tried again. The others go on meanwhile.
+#[derive(Debug, Default)]
+struct Resting(VecDeque<(Instant, TeamId, Weak<TeamFile>)>);
+
+impl Resting {
+    /// The file counts as listed, so that an append does not list it before.
+    fn add(&mut self, team: TeamId, file: &Arc<TeamFile>) {
+        file.progress.queue();
+        self.0.push_back((Instant::now() + REST, team, Arc::downgrade(file)));
+    }
+
+    /// Takes out those that have rested and are open still.
+    fn rested(&mut self) -> Vec<(TeamId, Arc<TeamFile>)> {
+        let now = Instant::now();
+        let rested = self.0.iter().take_while(|(until, ..)| *until <= now).count();
+        let rested = self.0.drain(..rested);
+        rested
+            .filter_map(|(_, team, file)| Some((team, file.upgrade()?)))
+            .collect()
+    }
+
+    async fn first_has_rested(&self) {
+        match self.0.front() {
+            Some((until, ..)) => sleep_until(*until).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// What a stretch left.
 enum Left {
     Nothing,
@@ -68,10 +97,17 @@ impl SqliteSessionStore {
     pub(crate) async fn follow(self: Arc<Self>, tasks: Tasks) {
         let stopping = tasks.stopping();
         let work = async {
+            let mut resting = Resting::default();
             loop {
-                self.behind.added.notified().await;
-                sleep(GATHER).await;
-                self.follow_all(&tasks).await;
+                tokio::select! {
+                    () = self.behind.added.notified() => sleep(GATHER).await,
+                    () = resting.first_has_rested() => {}
+                }
+                for (team, file) in resting.rested() {
+                    file.progress.unqueue();
+                    self.behind.add(&team, &file);
+                }
+                self.follow_all(&tasks, &mut resting).await;
             }
         };
         tokio::select! {
@@ -80,8 +116,7 @@ impl SqliteSessionStore {
         }
     }
 
-    async fn follow_all(&self, tasks: &Tasks) {
-        let mut resting = Vec::new();
+    async fn follow_all(&self, tasks: &Tasks, resting: &mut Resting) {
         for (team, file) in self.behind.take() {
             if tasks.is_stopping() {
                 return;
@@ -94,14 +129,8 @@ impl SqliteSessionStore {
                 }
                 Left::Trouble(error) => {
                     tracing::warn!(team = %team, error = error_chain(&error), "messages wait for the index; trying again");
-                    resting.push((team, file));
+                    resting.add(team, &file);
                 }
-            }
-        }
-        if !resting.is_empty() {
-            sleep(REST).await;
-            for (team, file) in resting {
-                self.behind.add(&team, &file);
             }
         }
     }
@@ -115,23 +144,19 @@ impl SqliteSessionStore {
     }
 
     /// Brings in what was acknowledged before a search. Where that takes too long or cannot be written, the search goes on
-    /// without, and says so; damage is an error.
-    pub(super) async fn refresh(&self, team: &TeamId, file: &TeamFile) -> Result<(), Failure> {
+    /// without, and what it misses is said; damage is an error.
+    pub(super) async fn refresh(&self, team: &TeamId, file: &TeamFile) -> Result<Option<String>, Failure> {
         if !file.progress.is_behind() {
-            return Ok(());
+            return Ok(None);
         }
         let why = match timeout(self.patience, catch_up::bring(file, &file.progress)).await {
-            Ok(Ok(())) => {
-                self.late(team, false);
-                return Ok(());
-            }
+            Ok(Ok(())) => return Ok(None),
             Ok(Err(Failure(damage @ Error::Damaged { .. }))) => return Err(damage.into()),
             Ok(Err(Failure(error))) => error_chain(&error),
             Err(_) => "it took too long".to_owned(),
         };
         tracing::warn!(team = %team, error = why, "a search goes on without the newest messages");
-        self.late(team, true);
-        Ok(())
+        Ok(Some("the newest messages are not in the index yet".to_owned()))
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sqlx::SqliteConnection;
 use steward_base::names::TeamId;
 use steward_recall_core::sessions::DueReviewRef;
 use steward_recall_core::turn::DueReview;
+use steward_store::{Db, params};
 
 use super::failure::Failure;
 use super::rows::{self, signed};
@@ -40,43 +40,45 @@ impl TeamsWith {
     }
 }
 
-pub(super) async fn add(connection: &mut SqliteConnection, due: &DueReview) -> Result<(), Failure> {
-    sqlx::query("INSERT INTO due_review VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .bind(due.team.as_str())
-        .bind(due.session.as_str())
-        .bind(&due.review.id)
-        .bind(due.user.as_str())
-        .bind(due.review.memory)
-        .bind(due.review.skills)
-        .bind(signed(due.to_seq))
-        .bind(&due.review.turn)
-        .bind(&due.review.traceparent)
-        .bind(due.created.as_micros())
-        .execute(connection)
-        .await?;
+pub(super) fn add(db: Db<'_>, due: &DueReview) -> Result<(), Failure> {
+    db.execute(
+        "INSERT INTO due_review (team, session, id, user, memory, skills, to_seq, turn, traceparent, created)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            due.team.as_str(),
+            due.session.as_str(),
+            due.review.id,
+            due.user.as_str(),
+            due.review.memory,
+            due.review.skills,
+            signed(due.to_seq),
+            due.review.turn,
+            due.review.traceparent,
+            due.created.as_micros(),
+        ],
+    )?;
     Ok(())
 }
 
 /// The oldest rows of one team.
-pub(super) async fn list(connection: &mut SqliteConnection, limit: u32) -> Result<Vec<DueReview>, Failure> {
-    let found = sqlx::query("SELECT * FROM due_review ORDER BY created, id LIMIT ?")
-        .bind(i64::from(limit))
-        .fetch_all(connection)
-        .await?;
-    found.iter().map(rows::due_review).collect()
+pub(super) fn list(db: Db<'_>, limit: u32) -> Result<Vec<DueReview>, Failure> {
+    db.all(
+        "SELECT team, session, id, user, memory, skills, to_seq, turn, traceparent, created FROM due_review
+         ORDER BY created, id LIMIT ?",
+        [limit],
+        rows::due_review,
+    )
 }
 
 /// Removes rows of one team; how many were there.
-pub(super) async fn acknowledge(connection: &mut SqliteConnection, reviews: &[DueReviewRef]) -> Result<u32, Failure> {
+pub(super) fn acknowledge(db: Db<'_>, reviews: &[DueReviewRef]) -> Result<u32, Failure> {
     let mut removed = 0;
     for review in reviews {
-        let done = sqlx::query("DELETE FROM due_review WHERE team = ? AND session = ? AND id = ?")
-            .bind(review.team.as_str())
-            .bind(review.session.as_str())
-            .bind(&review.id)
-            .execute(&mut *connection)
-            .await?;
-        removed += u32::try_from(done.rows_affected()).unwrap_or(u32::MAX);
+        let done = db.execute(
+            "DELETE FROM due_review WHERE team = ? AND session = ? AND id = ?",
+            params![review.team.as_str(), review.session.as_str(), review.id],
+        )?;
+        removed += u32::try_from(done).unwrap_or(u32::MAX);
     }
     Ok(removed)
 }

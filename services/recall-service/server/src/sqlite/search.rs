@@ -4,22 +4,49 @@
 #[cfg(test)]
 mod tests;
 
-use futures::TryStreamExt;
-use sqlx::query::Query;
-use sqlx::sqlite::SqliteArguments;
-use sqlx::{Row, Sqlite, SqliteConnection};
+use steward_base::Timestamp;
 use steward_base::names::{SessionId, TeamId};
-use steward_base::{Integrity, Timestamp, error_chain};
 use steward_recall_core::Error;
 use steward_recall_core::message::{Message, NewMessage, ToolResult};
 use steward_recall_core::search::rank::{Candidate, Ranking};
-use steward_recall_core::search::{Glimpse, Hit, HitQuery, Look, RecentQuery, Sort, Surroundings};
+use steward_recall_core::search::{Glimpse, Hit, HitQuery, Look, RecentQuery, Snapshot, Sort, Surroundings};
 use steward_recall_core::session::{Session, SessionSource};
 use steward_recall_core::store::Visibility;
+use steward_store::{Db, Row, ToSql, params};
 
 use super::failure::Failure;
-use super::rows::{self, json_names, signed, unsigned};
+use super::rows::{Columns, json_names, session_columns, signed, unsigned};
+use super::scan;
+use super::sessions::{self, Numbered};
 use crate::fts::strengths;
+
+/// A team's file as it was at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment<'c> {
+    pub(super) db: Db<'c>,
+    pub(super) by: By,
+}
+
+/// Where hits are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Index,
+    /// See [`scan`].
+    NewestRows,
+}
+
+impl Snapshot for Moment<'_> {
+    fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
+        Ok(match self.by {
+            By::Index => hits(self.db, query)?,
+            By::NewestRows => scan::hits(self.db, query)?,
+        })
+    }
+
+    fn look(&self, team: &TeamId, looks: &[Look]) -> Result<Vec<Option<Surroundings>>, Error> {
+        looks.iter().map(|one| Ok(look(self.db, team, one)?)).collect()
+    }
+}
 
 /// Filters stand behind the index: its matches are looked up one by one, in order, until enough is known. `CROSS JOIN` fixes
 /// that order; left to itself, the planner asks the index for every message.
@@ -70,23 +97,11 @@ macro_rules! best {
     };
 }
 
-/// In one row, since each row wakes the caller up, which costs more than to look it up. `+ 0` keeps SQLite from compiling the
-/// statement anew for each number.
-macro_rules! in_one_row {
-    ($best:literal) => {
-        concat!(
-            "SELECT json_group_array(json_array(id, root, seq, role, created, demoted, hex(strengths))) FROM (",
-            filtered!(best!($best), " LIMIT ?12 + 0"),
-            ")"
-        )
-    };
-}
-
-/// As many as nearly every question needs.
-const BEST: &str = in_one_row!("300");
+/// As many as nearly every question needs. `+ 0` keeps SQLite from compiling the statement anew for each number.
+const BEST: &str = filtered!(best!("300"), " LIMIT ?12 + 0");
 /// For questions to which the best matches are no answer: they are somebody else's, automatic ones, in context, or all of one
 /// conversation.
-const MORE: &str = in_one_row!("2000");
+const MORE: &str = filtered!(best!("2000"), " LIMIT ?12 + 0");
 const MORE_MATCHES: usize = 2_000;
 /// The same without any bound.
 const ALL: &str = filtered!(
@@ -133,28 +148,27 @@ pub(super) const fn steps(sort: Sort) -> &'static [Step] {
 }
 
 /// The best hits, one per lineage.
-pub(super) async fn hits(connection: &mut SqliteConnection, query: &HitQuery) -> Result<Vec<Hit>, Failure> {
-    let asked = narrowed(connection, query).await?;
+fn hits(db: Db<'_>, query: &HitQuery) -> Result<Vec<Hit>, Failure> {
+    let asked = narrowed(db, query)?;
     let new_ranking = || Ranking::new(query.sort, query.limit, query.depth).weighing(&asked.weights);
-    let mut ranking = new_ranking();
     let mut rows = query.depth;
     for step in steps(query.sort) {
         let Some(bound) = step.bound else {
-            ranking = new_ranking();
-            offer_each(connection, &asked, step.sql, &mut ranking).await?;
-            break;
+            let mut ranking = new_ranking();
+            offer(db, &asked, (step.sql, None), &mut ranking)?;
+            return Ok(ranking.into_hits());
         };
         if bound < rows {
             continue;
         }
-        ranking = new_ranking();
-        let offered = offer_best(connection, &asked, (step.sql, rows), &mut ranking).await?;
-        if ranking.is_settled() || (offered < rows && !has_more_matches(connection, &asked, bound).await?) {
-            break;
+        let mut ranking = new_ranking();
+        let offered = offer(db, &asked, (step.sql, Some(rows)), &mut ranking)?;
+        if ranking.is_settled() || (offered < rows && !has_more_matches(db, &asked, bound)?) {
+            return Ok(ranking.into_hits());
         }
         rows = MORE_MATCHES;
     }
-    Ok(ranking.into_hits())
+    Ok(Vec::new())
 }
 
 /// A question as it is asked of the index.
@@ -167,16 +181,14 @@ struct Asked<'q> {
     weights: Vec<f32>,
 }
 
-/// Counts up to a bound how many messages match each of some expressions, and how soon they were found.
-pub(super) const COUNTS: &str = "SELECT json_group_array(json(found)) FROM (
-         SELECT (SELECT json_array(count(*), max(doc)) FROM (
-                     SELECT rowid AS doc FROM message_index WHERE message_index MATCH j.value LIMIT 4096)) AS found
-         FROM json_each(?) j ORDER BY j.key)";
+/// Counts up to a bound how many messages match an expression, and how soon they were found.
+pub(super) const COUNT: &str = "SELECT count(*), max(doc) FROM (
+         SELECT rowid AS doc FROM message_index WHERE message_index MATCH ? LIMIT 4096)";
 /// The same bound.
 const COUNTED: u64 = 4_096;
 
 /// Of a wide question only the rarest terms.
-async fn narrowed<'q>(connection: &mut SqliteConnection, wanted: &'q HitQuery) -> Result<Asked<'q>, Failure> {
+fn narrowed<'q>(db: Db<'_>, wanted: &'q HitQuery) -> Result<Asked<'q>, Failure> {
     let alternatives = wanted.query.alternatives();
     if alternatives.is_empty() {
         return Ok(Asked {
@@ -186,21 +198,22 @@ async fn narrowed<'q>(connection: &mut SqliteConnection, wanted: &'q HitQuery) -
             weights: wanted.query.weights(),
         });
     }
-    let counted: String = sqlx::query_scalar(COUNTS)
-        .bind(json_names(alternatives.iter().map(String::as_str)))
-        .fetch_one(&mut *connection)
-        .await?;
-    let counted: Vec<(u64, Option<u64>)> = serde_json::from_str(&counted)?;
-    let newest: Option<i64> = sqlx::query_scalar("SELECT max(doc) FROM message")
-        .fetch_one(connection)
-        .await?;
+    let newest: Option<i64> = db.value("SELECT max(doc) FROM message", ())?;
     let newest = unsigned(newest.unwrap_or(0));
-    // What was found so often so early is found as often later.
-    let estimated = counted.into_iter().map(|(matches, last)| match last {
-        Some(last) if matches >= COUNTED => matches.max(matches.saturating_mul(newest) / last.max(1)),
-        _ => matches,
-    });
-    let rarest = wanted.query.rarest(&estimated.collect::<Vec<_>>());
+    let mut estimated = Vec::with_capacity(alternatives.len());
+    for alternative in &alternatives {
+        let counted = db.first(COUNT, [alternative], |row| {
+            Ok::<(i64, Option<i64>), Failure>((row.get(0)?, row.get(1)?))
+        })?;
+        let (matches, last) = counted.unwrap_or_default();
+        let matches = unsigned(matches);
+        // What was found so often so early is found as often later.
+        estimated.push(match last.map(unsigned) {
+            Some(last) if matches >= COUNTED => matches.max(matches.saturating_mul(newest) / last.max(1)),
+            _ => matches,
+        });
+    }
+    let rarest = wanted.query.rarest(&estimated);
     Ok(Asked {
         wanted,
         matching: rarest.query.to_match(),
@@ -210,39 +223,53 @@ async fn narrowed<'q>(connection: &mut SqliteConnection, wanted: &'q HitQuery) -
 }
 
 /// Whether the index has more matches than a statement looks at.
-async fn has_more_matches(connection: &mut SqliteConnection, asked: &Asked<'_>, bound: usize) -> Result<bool, Failure> {
+fn has_more_matches(db: Db<'_>, asked: &Asked<'_>, bound: usize) -> Result<bool, Failure> {
     let bound = i64::try_from(bound).unwrap_or(i64::MAX);
-    let counted: i64 = sqlx::query_scalar(
+    let counted: i64 = db.value(
         "SELECT count(*) FROM (SELECT 1 FROM message_index WHERE message_index MATCH ? LIMIT ? + 1)",
-    )
-    .bind(&asked.matching)
-    .bind(bound)
-    .fetch_one(connection)
-    .await?;
+        params![asked.matching, bound],
+    )?;
     Ok(counted > bound)
 }
 
-/// Offers the best matches and says how many there were.
-async fn offer_best(
-    connection: &mut SqliteConnection,
+/// Offers matches, at most so many if that is said, until enough is known; how many.
+fn offer(
+    db: Db<'_>,
     asked: &Asked<'_>,
-    (sql, rows): (&'static str, usize),
+    (sql, most): (&'static str, Option<usize>),
     ranking: &mut Ranking,
 ) -> Result<usize, Failure> {
-    type Found = (String, String, i64, String, i64, i64, String);
-    let rows = i64::try_from(rows).unwrap_or(i64::MAX);
-    let row = bound_to(sql, asked).bind(rows).fetch_one(connection).await?;
-    let found: Vec<Found> = serde_json::from_str(row.try_get(0)?)?;
-    let offered = found.len();
-    for (session, root, seq, role, created, demoted, strengths) in found {
+    let wanted = asked.wanted;
+    let common = params![
+        asked.matching,
+        wanted.asker.team.as_str(),
+        wanted.asker.user.as_str(),
+        json_names(wanted.sources.iter().map(|source| source.as_str())),
+        wanted.roles.is_empty(),
+        json_names(wanted.roles.iter().map(|role| role.as_str())),
+        wanted.after.map_or(i64::MIN, Timestamp::as_micros),
+        wanted.before.map_or(i64::MAX, Timestamp::as_micros),
+        wanted.asker.current.as_ref().map_or("", SessionId::as_str),
+        demoted(),
+        asked.scored,
+    ];
+    let most = most.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
+    let further = most.as_ref().map(|most| most as &dyn ToSql);
+    let values: Vec<&dyn ToSql> = common.iter().copied().chain(further).collect();
+    let mut statement = db.prepare(sql)?;
+    let mut rows = statement.query(values.as_slice())?;
+    let mut offered = 0;
+    while let Some(row) = rows.next()? {
+        offered += 1;
+        let mut columns = Columns::of(row);
         let candidate = Candidate {
-            session: session_id(&session)?,
-            root: session_id(&root)?,
-            seq: unsigned(seq),
-            role: rows::role(&role)?,
-            created: Timestamp::from_micros(created),
-            demoted: demoted != 0,
-            strengths: strengths::parts(&unhex(&strengths)),
+            session: columns.session_id()?,
+            root: columns.session_id()?,
+            seq: columns.number()?,
+            role: columns.role()?,
+            created: columns.time()?,
+            demoted: columns.flag()?,
+            strengths: strengths::parts(columns.bytes()?),
         };
         if ranking.offer(candidate).is_break() {
             break;
@@ -251,177 +278,94 @@ async fn offer_best(
     Ok(offered)
 }
 
-/// Offers one match after the other until enough is known.
-async fn offer_each(
-    connection: &mut SqliteConnection,
-    asked: &Asked<'_>,
-    sql: &'static str,
-    ranking: &mut Ranking,
-) -> Result<(), Failure> {
-    let mut found = bound_to(sql, asked).fetch(connection);
-    while let Some(row) = found.try_next().await? {
-        let candidate = Candidate {
-            session: session_id(row.try_get(0)?)?,
-            root: session_id(row.try_get(1)?)?,
-            seq: unsigned(row.try_get(2)?),
-            role: rows::role(row.try_get(3)?)?,
-            created: Timestamp::from_micros(row.try_get(4)?),
-            demoted: row.try_get(5)?,
-            strengths: strengths::parts(row.try_get(6)?),
-        };
-        if ranking.offer(candidate).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
+/// Which messages are seen of a session: those around a hit, and those at both ends.
+pub(super) const SEEN: &str = "
+    SELECT m.seq, m.role, m.created, m.integrity, m.tool_name, m.tool_calls, m.said
+    FROM (SELECT seq FROM message WHERE session = ?1 AND seq BETWEEN ?4 AND ?5 AND rewound = 0
+                 AND compacted BETWEEN ?2 AND ?3
+          UNION SELECT * FROM (SELECT seq FROM message WHERE session = ?1 AND rewound = 0
+                 AND compacted BETWEEN ?2 AND ?3 ORDER BY seq LIMIT ?6 + 0)
+          UNION SELECT * FROM (SELECT seq FROM message WHERE session = ?1 AND rewound = 0
+                 AND compacted BETWEEN ?2 AND ?3 ORDER BY seq DESC LIMIT ?6 + 0)) p
+    CROSS JOIN message m ON m.session = ?1 AND m.seq = p.seq
+    ORDER BY m.seq";
 
-/// A statement with what all of them are told.
-fn bound_to<'q>(sql: &'static str, question: &'q Asked<'_>) -> Query<'q, Sqlite, SqliteArguments> {
-    let wanted = &question.wanted;
-    let asker = &wanted.asker;
-    sqlx::query(sql)
-        .bind(&question.matching)
-        .bind(asker.team.as_str())
-        .bind(asker.user.as_str())
-        .bind(json_names(wanted.sources.iter().map(|source| source.as_str())))
-        .bind(wanted.roles.is_empty())
-        .bind(json_names(wanted.roles.iter().map(|role| role.as_str())))
-        .bind(wanted.after.map_or(i64::MIN, Timestamp::as_micros))
-        .bind(wanted.before.map_or(i64::MAX, Timestamp::as_micros))
-        .bind(asker.current.as_ref().map_or("", SessionId::as_str))
-        .bind(demoted())
-        .bind(question.scored)
-}
-
-/// The bytes of hexadecimal digits.
-fn unhex(digits: &str) -> Vec<u8> {
-    let value = |digit: u8| {
-        char::from(digit)
-            .to_digit(16)
-            .and_then(|value| u8::try_from(value).ok())
+/// Looks at one session.
+fn look(db: Db<'_>, team: &TeamId, look: &Look) -> Result<Option<Surroundings>, Failure> {
+    let Some(Numbered { number, session }) = sessions::summary(db, team, &look.session)? else {
+        return Ok(None);
     };
-    let (pairs, _) = digits.as_bytes().as_chunks::<2>();
-    pairs
-        .iter()
-        .map(|[high, low]| value(*high).unwrap_or(0) << 4 | value(*low).unwrap_or(0))
-        .collect()
+    let (least, most) = match look.visibility {
+        Visibility::All | Visibility::Searchable => (0, 1),
+        Visibility::OutOfContext => (1, 1),
+        Visibility::InContext => (0, 0),
+    };
+    let messages = db.all(
+        SEEN,
+        params![
+            number,
+            least,
+            most,
+            signed(*look.around.start()),
+            signed(*look.around.end()),
+            look.ends,
+        ],
+        |row| glimpse(row, look),
+    )?;
+    Ok(Some(Surroundings { session, messages }))
 }
 
-/// The sessions that are looked at, each with the messages that are seen of it in one value: the text cut unless it is the
-/// hit's, and nothing that is not shown. One statement, hence all as it was at one moment.
-const LOOK: &str = "
-    WITH look (place, id, least, most, first, last, hit) AS MATERIALIZED (
-        SELECT key, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?2))
-    SELECT s.*, l.place,
-           (SELECT json_group_array(json_array(m.seq, m.role, m.created, m.integrity, m.tool_name, m.tool_calls,
-                       iif(m.seq = l.hit OR octet_length(m.said) <= 16384, m.said, substr(m.said, 1, ?3)),
-                       CASE WHEN octet_length(m.said) <= 16384 THEN 0
-                            WHEN instr(m.said, char(0)) THEN octet_length(m.said) ELSE length(m.said) END))
-            FROM (SELECT seq FROM message WHERE session = s.number AND seq BETWEEN l.first AND l.last AND rewound = 0
-                         AND compacted BETWEEN l.least AND l.most
-                  UNION SELECT * FROM (SELECT seq FROM message WHERE session = s.number AND rewound = 0
-                         AND compacted BETWEEN l.least AND l.most ORDER BY seq LIMIT ?4 + 0)
-                  UNION SELECT * FROM (SELECT seq FROM message WHERE session = s.number AND rewound = 0
-                         AND compacted BETWEEN l.least AND l.most ORDER BY seq DESC LIMIT ?4 + 0)) p
-            CROSS JOIN message m ON m.session = s.number AND m.seq = p.seq) AS seen
-    FROM look l CROSS JOIN session s ON s.team = ?1 AND s.id = l.id";
-
-/// Looks at sessions.
-pub(super) async fn look(
-    connection: &mut SqliteConnection,
-    team: &TeamId,
-    looks: &[Look],
-) -> Result<Vec<Option<Surroundings>>, Failure> {
-    if looks.is_empty() {
-        return Ok(Vec::new());
-    }
-    let asked = looks.iter().map(|look| {
-        let (from, to) = match look.visibility {
-            Visibility::All | Visibility::Searchable => (0, 1),
-            Visibility::OutOfContext => (1, 1),
-            Visibility::InContext => (0, 0),
-        };
-        let (first, last) = (signed(*look.around.start()), signed(*look.around.end()));
-        serde_json::json!([look.session.as_str(), from, to, first, last, signed(look.hit)])
+/// What is seen of a message: the beginning of its text unless it is the hit. Bytes that are no text show as signs that say so,
+/// and calls that cannot be read are left out: one bad row must not hide the others.
+fn glimpse(row: &Row<'_>, look: &Look) -> Result<Glimpse, Failure> {
+    let mut columns = Columns::of(row);
+    let (seq, role) = (columns.number()?, columns.role()?);
+    let (created, integrity) = (columns.time()?, columns.integrity()?);
+    let result = columns.take::<Option<String>>()?.map(|tool_name| ToolResult {
+        call_id: String::new(),
+        tool_name,
+        is_error: false,
     });
-    let found = sqlx::query(LOOK)
-        .bind(team.as_str())
-        .bind(asked.collect::<serde_json::Value>().to_string())
-        .bind(looks.iter().map(|look| look.chars).max())
-        .bind(looks.iter().map(|look| look.ends).max())
-        .fetch_all(connection)
-        .await?;
-    let mut seen = vec![None; looks.len()];
-    for row in &found {
-        let place: i64 = row.try_get("place")?;
-        let surroundings = Surroundings {
-            session: rows::session(row)?,
-            messages: glimpses(row.try_get("seen")?)?,
-        };
-        if let Some(seen) = usize::try_from(place).ok().and_then(|place| seen.get_mut(place)) {
-            *seen = Some(surroundings);
-        }
-    }
-    Ok(seen)
-}
-
-/// What was seen of messages, in ascending order. Bytes that are no text show as signs that say so, and calls that cannot be read
-/// are left out: one bad row must not hide the others.
-fn glimpses(seen: &[u8]) -> Result<Vec<Glimpse>, Failure> {
-    type Seen = (i64, String, i64, u8, Option<String>, String, String, i64);
-    let seen: Vec<Seen> = serde_json::from_str(&String::from_utf8_lossy(seen))?;
-    let mut glimpses = Vec::with_capacity(seen.len());
-    for (seq, role, created, integrity, tool_name, calls, text, chars) in seen {
-        let result = tool_name.map(|tool_name| ToolResult {
-            call_id: String::new(),
-            tool_name,
-            is_error: false,
-        });
-        let message = Message {
-            seq: unsigned(seq),
+    let tool_calls = columns.or_empty("tool_calls");
+    let whole = columns.salvaged()?.unwrap_or_default();
+    let cut = (seq != look.hit).then(|| whole.char_indices().nth(look.chars as usize));
+    let text = match cut.flatten() {
+        Some((end, _)) => whole[..end].to_owned(),
+        None => whole.clone().into_owned(),
+    };
+    Ok(Glimpse {
+        text_chars: whole.chars().count() as u64,
+        message: Message {
+            seq,
             body: NewMessage {
-                role: rows::role(&role)?,
-                tool_calls: serde_json::from_str(&calls).unwrap_or_else(|error| {
-                    tracing::error!(
-                        seq,
-                        error = error_chain(&error),
-                        "the calls of a message cannot be read"
-                    );
-                    Vec::new()
-                }),
-                result,
+                role,
                 text,
                 sent_text: None,
+                tool_calls,
+                result,
                 spans: Vec::new(),
                 usage: None,
                 turn: String::new(),
                 native: None,
             },
             model: String::new(),
-            integrity: Integrity::from_level(integrity)
-                .ok_or_else(|| Error::damaged(format!("{integrity} is no integrity")))?,
+            integrity,
             rewound: false,
             compacted: false,
             replaces: None,
-            created: Timestamp::from_micros(created),
-        };
-        // Short texts are counted here. SQLite counts up to the first NUL only.
-        let counted = message.body.text.chars().count() as u64;
-        glimpses.push(Glimpse {
-            text_chars: unsigned(chars).max(counted),
-            message,
-        });
-    }
-    glimpses.sort_by_key(|glimpse| glimpse.message.seq);
-    Ok(glimpses)
+            created,
+        },
+    })
 }
 
 /// Recently active conversations, one per lineage.
-pub(super) async fn recent(connection: &mut SqliteConnection, query: &RecentQuery) -> Result<Vec<Session>, Failure> {
+pub(super) fn recent(db: Db<'_>, query: &RecentQuery) -> Result<Vec<Session>, Failure> {
     let asker = &query.asker;
-    let found = sqlx::query(
-        "SELECT * FROM session WHERE team = ?2 AND id IN (
+    db.all(
+        concat!(
+            "SELECT ",
+            session_columns!(),
+            " FROM session WHERE team = ?2 AND id IN (
              SELECT id FROM (
                  SELECT id, source, last_active,
                         row_number() OVER (PARTITION BY root ORDER BY source IN (SELECT value FROM json_each(?1)),
@@ -431,19 +375,18 @@ pub(super) async fn recent(connection: &mut SqliteConnection, query: &RecentQuer
                        AND root <> coalesce((SELECT root FROM session WHERE team = ?2 AND id = ?5), ''))
              WHERE place = 1
              ORDER BY source IN (SELECT value FROM json_each(?1)), last_active DESC, id DESC LIMIT ?6)
-         ORDER BY source IN (SELECT value FROM json_each(?1)), last_active DESC, id DESC",
+         ORDER BY source IN (SELECT value FROM json_each(?1)), last_active DESC, id DESC"
+        ),
+        params![
+            demoted(),
+            asker.team.as_str(),
+            asker.user.as_str(),
+            json_names(SessionSource::visible().iter().map(|source| source.as_str())),
+            asker.current.as_ref().map_or("", |current| current.as_str()),
+            i64::try_from(query.limit).unwrap_or(i64::MAX),
+        ],
+        |row| Ok(Numbered::from_row(row)?.session),
     )
-    .bind(demoted())
-    .bind(asker.team.as_str())
-    .bind(asker.user.as_str())
-    .bind(json_names(
-        SessionSource::visible().iter().map(|source| source.as_str()),
-    ))
-    .bind(asker.current.as_ref().map_or("", SessionId::as_str))
-    .bind(i64::try_from(query.limit).unwrap_or(i64::MAX))
-    .fetch_all(connection)
-    .await?;
-    found.iter().map(rows::session).collect()
 }
 
 fn demoted() -> String {
@@ -453,8 +396,4 @@ fn demoted() -> String {
             .filter(|source| source.is_demoted())
             .map(|source| source.as_str()),
     )
-}
-
-fn session_id(text: &str) -> Result<SessionId, Failure> {
-    SessionId::parse(text).map_err(|error| Error::damaged(error).into())
 }

@@ -10,8 +10,9 @@ use steward_recall_core::message::{NewMessage, Role};
 
 use steward_recall_core::query::Query;
 use steward_recall_core::query::matching::Searchable;
-use steward_recall_core::search::{Asker, Sort};
+use steward_recall_core::search::{Asker, Hit, HitQuery, Snapshot as _, Sort};
 use steward_recall_core::session::{Counters, Frozen, SessionSource};
+use steward_store::{Sql, StoreError};
 use steward_testkit::TempDir;
 
 use super::*;
@@ -135,43 +136,52 @@ fn append(of: &str, id: &str, fence: u64, expected_seq: u64, text: &str) -> Appe
     }
 }
 
+impl SqliteSessionStore {
+    async fn hits(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
+        Ok(self.hits_with_trouble(query).await?.0)
+    }
+
+    /// With why there may be more.
+    async fn hits_with_trouble(&self, query: &HitQuery) -> Result<(Vec<Hit>, Option<String>), Error> {
+        let (team, query) = (query.asker.team.clone(), query.clone());
+        self.search(&team, move |moment| moment.hits(&query)).await
+    }
+}
+
+/// How SQLite goes about a statement.
+pub(super) async fn plan(sqlite: &Sqlite, sql: &str) -> Vec<String> {
+    let explain = Sql::built(format!("EXPLAIN QUERY PLAN {sql}"));
+    let steps = sqlite.view(|db| {
+        let mut statement = db.prepare(explain)?;
+        let mut rows = statement.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next()? {
+            steps.push(row.get(3)?);
+        }
+        Ok::<_, StoreError>(steps)
+    });
+    steps.await.unwrap()
+}
+
 /// A database with one column of text in an index like ours.
 async fn scratch_index(folder: &TempDir) -> Sqlite {
     let teams = Teams::new(folder.path().to_owned(), 4);
     let sqlite = teams.get(&team("scratch"), Missing::Create).await.unwrap().unwrap();
-    let made = sqlite.write(|connection| {
-        Box::pin(async move {
-            sqlx::query("CREATE VIRTUAL TABLE probe USING fts5 (said, tokenize = 'steward')")
-                .execute(connection)
-                .await?;
-            Ok::<_, Failure>(())
-        })
-    });
+    let made = sqlite.update(|db| db.execute("CREATE VIRTUAL TABLE probe USING fts5 (said, tokenize = 'steward')", ()));
     made.await.unwrap();
     (*sqlite).clone()
 }
 
-async fn probe(sqlite: &Sqlite, text: String, matches: Vec<String>) -> Result<Vec<bool>, Failure> {
-    sqlite
-        .write(move |connection| {
-            Box::pin(async move {
-                sqlx::query("DELETE FROM probe").execute(&mut *connection).await?;
-                sqlx::query("INSERT INTO probe (said) VALUES (?)")
-                    .bind(text)
-                    .execute(&mut *connection)
-                    .await?;
-                let mut found = Vec::new();
-                for expression in matches {
-                    let rows: Vec<i64> = sqlx::query_scalar("SELECT rowid FROM probe WHERE probe MATCH ?")
-                        .bind(expression)
-                        .fetch_all(&mut *connection)
-                        .await?;
-                    found.push(!rows.is_empty());
-                }
-                Ok(found)
-            })
-        })
-        .await
+async fn probe(sqlite: &Sqlite, text: String, matches: Vec<String>) -> Result<Vec<bool>, StoreError> {
+    let probed = sqlite.update(move |db| {
+        db.execute("DELETE FROM probe", ())?;
+        db.execute("INSERT INTO probe (said) VALUES (?)", [text])?;
+        let found = matches
+            .iter()
+            .map(|expression| db.exists("SELECT rowid FROM probe WHERE probe MATCH ?", [expression]));
+        found.collect()
+    });
+    probed.await
 }
 
 /// The same question to FTS5 and to the matcher of the core, for any text and any query.
@@ -243,15 +253,12 @@ async fn a_search_asks_the_index_once_and_looks_its_matches_up() {
     let folder = TempDir::new("recall-plan");
     let store = open_store(&folder, 4).await.unwrap();
     let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
-    let mut reader = sqlite.read().await.unwrap();
     let sorts = [Sort::Relevance, Sort::Newest, Sort::Oldest];
     for step in sorts.into_iter().flat_map(search::steps) {
-        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", step.sql));
-        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(&mut *reader).await.unwrap();
-        let steps: Vec<&str> = steps.iter().map(|(.., step)| step.as_str()).collect();
+        let steps = plan(&sqlite, step.sql).await;
         let tables: Vec<&str> = steps
             .iter()
-            .copied()
+            .map(String::as_str)
             .filter(|step| {
                 [" message_index ", " m ", " s "]
                     .iter()

@@ -1,15 +1,14 @@
-//! What is known to be wrong with indexes: who mends them, who is told, and what is found meanwhile.
+//! What is known to be wrong with indexes: who mends them, and who is told.
 
 use std::sync::PoisonError;
 
 use steward_base::error_chain;
 use steward_base::names::TeamId;
 use steward_recall_core::Error;
-use steward_recall_core::search::{Hit, HitQuery};
 use tokio::sync::watch;
 
 use super::failure::Failure;
-use super::{SqliteSessionStore, index, scan};
+use super::{SqliteSessionStore, index};
 
 impl SqliteSessionStore {
     /// Makes a damaged index anew from the rows (`Q-11`), once per team and process: what is damaged again has a cause that
@@ -60,33 +59,9 @@ impl SqliteSessionStore {
         self.sound.send_replace(troubled.is_empty());
     }
 
-    /// Remembers whether a search went on without the newest messages of a team.
-    pub(super) fn late(&self, team: &TeamId, is_late: bool) {
-        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_late {
-            late.insert(team.clone());
-        } else {
-            late.remove(team);
-        }
-    }
-
-    /// What can be found without an index.
-    pub(super) async fn scan(&self, query: &HitQuery) -> Result<Vec<Hit>, Error> {
-        let Some(sqlite) = self.team(&query.asker.team).await? else {
-            return Ok(Vec::new());
-        };
-        let mut reader = sqlite.read().await.map_err(Failure::from)?;
-        Ok(scan::hits(&mut reader, query).await?)
-    }
-
     /// Why searches of the team may miss messages.
     pub(super) fn trouble_of(&self, team: &TeamId) -> Option<String> {
         let troubled = self.troubled.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest_missing = || {
-            late.contains(team)
-                .then(|| "the newest messages are not in the index yet".to_owned())
-        };
-        troubled.get(team).cloned().or_else(newest_missing)
+        troubled.get(team).cloned()
     }
 }

@@ -7,6 +7,7 @@ use steward_base::Timestamp;
 use super::is_visible;
 use crate::append_messages::{ANSWER_RETENTION, Appended, RequestKey};
 use crate::error::Error;
+use crate::get_session::MessagePage;
 use crate::message::Message;
 use crate::session::Session;
 use crate::store::MessageRange;
@@ -57,6 +58,16 @@ impl Kept {
         let mut found: Vec<&Message> = asked_for.collect();
         found.sort_by_key(|message| range.position(message));
         found
+    }
+
+    pub(super) fn page(&self, range: &MessageRange) -> MessagePage {
+        let mut page = MessagePage::default();
+        for message in self.in_range(range) {
+            if page.offer(range, message.clone()).is_break() {
+                break;
+            }
+        }
+        page
     }
 
     pub(super) fn open_turn(&self) -> Option<&Turn> {

@@ -112,7 +112,7 @@ async fn health_tells_of_a_damaged_index_until_it_is_made_anew() {
         rebuild,
     };
     assert!(store.check_integrity(check(false)).await.unwrap().consistent);
-    harm(&rig.folder.path().join("recall/red.db")).await;
+    harm(&rig.folder.path().join("recall/red.db"));
     assert!(!store.check_integrity(check(false)).await.unwrap().consistent);
     while status(crate::INDEX_HEALTH).await == ServingStatus::Serving {
         tokio::task::yield_now().await;
@@ -129,13 +129,7 @@ async fn health_tells_of_a_damaged_index_until_it_is_made_anew() {
 }
 
 /// Takes the sizes of all entries out of the index, as somebody with a shell could.
-async fn harm(path: &Path) {
-    use sqlx::Connection as _;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
-    let mut connection = sqlx::sqlite::SqliteConnection::connect_with(&options).await.unwrap();
-    sqlx::query("DELETE FROM message_index_docsize")
-        .execute(&mut connection)
-        .await
-        .unwrap();
-    connection.close().await.unwrap();
+fn harm(path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute("DELETE FROM message_index_docsize", ()).unwrap();
 }

@@ -9,11 +9,11 @@ use super::*;
 /// How far the index of team `red` is, and the last number there is.
 async fn state(store: &SqliteSessionStore) -> (i64, i64) {
     let file = store.team(&team("red")).await.unwrap().unwrap();
-    let mut reader = file.read().await.unwrap();
-    sqlx::query_as("SELECT covered, coalesce((SELECT max(doc) FROM message), 0) FROM index_state")
-        .fetch_one(&mut *reader)
-        .await
-        .unwrap()
+    let state = file.view(|db| {
+        let last: i64 = db.value("SELECT coalesce(max(doc), 0) FROM message", ())?;
+        Ok::<_, StoreError>((db.value("SELECT covered FROM index_state", ())?, last))
+    });
+    state.await.unwrap()
 }
 
 async fn say(store: &SqliteSessionStore, id: &str, fence: u64, texts: &[&str]) {
@@ -219,26 +219,24 @@ async fn a_search_that_cannot_wait_for_the_index_says_that_it_is_incomplete() {
     let fence = lease(&store, "red", "s1").await;
     say(&store, "s1", fence, &["a smew"]).await;
     let file = store.team(&team("red")).await.unwrap().unwrap();
-    let (release, held) = tokio::sync::oneshot::channel::<()>();
-    let busy = file.write(move |_connection| {
-        Box::pin(async move {
-            let _ = held.await;
-            Ok::<_, Failure>(())
-        })
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let busy = file.update(move |_db| {
+        held.recv().unwrap();
+        Ok::<_, StoreError>(())
     });
+    let smews = hits_for("red", "smew");
     let asking = async {
-        assert_eq!(found(&store, "smew").await, 0);
-        assert!(store.index_trouble(&team("red")).unwrap().contains("newest"));
+        let (found, missing) = store.hits_with_trouble(&smews).await.unwrap();
+        assert!(found.is_empty() && missing.unwrap().contains("newest"));
+        assert_eq!(store.index_trouble(&team("red")), None, "it is of that search alone");
         assert!(*store.soundness().borrow(), "late is not damaged");
         release.send(()).unwrap();
     };
     let (busy, ()) = tokio::join!(busy, asking);
     busy.unwrap();
     store.patience = PATIENCE;
-    assert_eq!(
-        (found(&store, "smew").await, store.index_trouble(&team("red"))),
-        (1, None)
-    );
+    let (found, missing) = store.hits_with_trouble(&smews).await.unwrap();
+    assert_eq!((found.len(), missing), (1, None));
 }
 
 /// Nobody searches, and the index follows all the same.
@@ -286,14 +284,7 @@ async fn without_an_index_the_newest_messages_are_read_and_the_answer_is_incompl
     let told = Error::damaged("as a test has it");
     assert!(store.mend(&team("red"), &told).await && !store.mend(&team("red"), &told).await);
     let file = store.team(&team("red")).await.unwrap().unwrap();
-    let broken = file.write(|connection| {
-        Box::pin(async move {
-            sqlx::query("DELETE FROM message_index_data WHERE id = 10")
-                .execute(connection)
-                .await?;
-            Ok::<_, Failure>(())
-        })
-    });
+    let broken = file.update(|db| db.execute("DELETE FROM message_index_data WHERE id = 10", ()));
     broken.await.unwrap();
     assert!(
         !store

@@ -15,13 +15,11 @@ async fn filled(folder: &TempDir) -> Arc<SqliteSessionStore> {
 
 async fn run(store: &SqliteSessionStore, statements: &'static [&'static str]) {
     let sqlite = store.team(&team("red")).await.unwrap().unwrap();
-    let ran = sqlite.write(move |connection| {
-        Box::pin(async move {
-            for statement in statements {
-                sqlx::query(*statement).execute(&mut *connection).await?;
-            }
-            Ok::<_, Failure>(())
-        })
+    let ran = sqlite.update(move |db| {
+        for statement in statements {
+            db.execute(*statement, ())?;
+        }
+        Ok::<_, Failure>(())
     });
     ran.await.unwrap();
 }
@@ -35,16 +33,7 @@ async fn a_damaged_index_is_noticed_and_rebuilt_from_the_rows() {
         &steward_recall_core::store::contract::World::new(shared),
     )
     .await;
-    let sqlite = store.team(&team("red")).await.unwrap().unwrap();
-    let emptied = sqlite.write(|connection| {
-        Box::pin(async move {
-            sqlx::query("DELETE FROM message_index_data WHERE id > 10")
-                .execute(connection)
-                .await?;
-            Ok::<_, Failure>(())
-        })
-    });
-    emptied.await.unwrap();
+    run(&store, DAMAGES[0].1).await;
     let damaged = store.check_integrity(&team("red"), false).await.unwrap();
     assert!(!damaged.problems.is_empty());
     let mended = store.check_integrity(&team("red"), true).await.unwrap();
@@ -57,14 +46,7 @@ async fn an_index_of_another_tokenizer_is_rebuilt_when_the_file_is_opened() {
     let folder = TempDir::new("recall-version");
     let store = open_store(&folder, 4).await.unwrap();
     let sqlite = store.teams.get(&team("red"), Missing::Create).await.unwrap().unwrap();
-    let older = sqlite.write(|connection| {
-        Box::pin(async move {
-            sqlx::query("UPDATE meta SET value = '0' WHERE key = 'tokenizer_version'")
-                .execute(connection)
-                .await?;
-            Ok::<_, Failure>(())
-        })
-    });
+    let older = sqlite.update(|db| db.execute("UPDATE meta SET value = '0' WHERE key = 'tokenizer_version'", ()));
     older.await.unwrap();
     drop(sqlite);
     store.close().await;
@@ -175,15 +157,9 @@ async fn found(store: &SqliteSessionStore, words: &str) -> Result<Vec<Hit>, Erro
 async fn an_empty_or_foreign_file_is_refused_and_not_replaced() {
     let folder = TempDir::new("recall-foreign");
     let foreign = folder.path().join("foreign.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(&foreign)
-        .create_if_missing(true);
-    let mut other = sqlx::sqlite::SqliteConnection::connect_with(&options).await.unwrap();
-    sqlx::query("CREATE TABLE birds (name TEXT)")
-        .execute(&mut other)
-        .await
-        .unwrap();
-    other.close().await.unwrap();
+    let other = rusqlite::Connection::open(&foreign).unwrap();
+    other.execute("CREATE TABLE birds (name TEXT)", ()).unwrap();
+    drop(other);
     std::fs::write(folder.path().join("empty.db"), b"").unwrap();
     std::fs::write(folder.path().join("text.db"), b"once upon a time").unwrap();
     let files = ["empty", "text", "foreign"];
