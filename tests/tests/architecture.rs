@@ -120,8 +120,18 @@ fn the_scanner_is_pure_and_the_hub_knows_no_transport_and_no_database() {
             &["tokio", "reqwest", "tonic", "prost", "sqlx", "axum"][..],
         ),
         (
+            "services/skill-registry/provenance",
+            &["steward-base", "steward-skill-scanner"],
+            &["tokio", "reqwest", "tonic", "prost", "sqlx", "axum"],
+        ),
+        (
             "services/skill-registry/hub",
-            &["steward-base", "steward-fetch", "steward-skill-scanner"],
+            &[
+                "steward-base",
+                "steward-fetch",
+                "steward-skill-provenance",
+                "steward-skill-scanner",
+            ],
             &["reqwest", "tonic", "prost", "sqlx", "axum"],
         ),
         (

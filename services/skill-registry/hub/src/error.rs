@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use steward_base::{ErrorKind, Fault, FieldViolation, FieldViolations, Role};
+use steward_skill_provenance::Barrier;
 use steward_skill_scanner::Verdict;
 
 use crate::quarantine::State;
@@ -64,6 +65,12 @@ pub enum Error {
         verdict: Verdict,
         /// The level of trust.
         trust: &'static str,
+    },
+    /// A signature that does not hold, or lacks where one is required. Nobody's word lifts this.
+    #[error("{barrier}")]
+    Signature {
+        /// What stands in the way.
+        barrier: Barrier,
     },
     /// What was approved is not what would be installed.
     #[error("the approval was for something else: {what} differs")]
@@ -265,6 +272,7 @@ impl Fault for Error {
             | Self::WrongState { .. }
             | Self::Structure { .. }
             | Self::Blocked { .. }
+            | Self::Signature { .. }
             | Self::ApprovalVoid { .. }
             | Self::Withdrawn { .. }
             | Self::NotPublishable { .. }
@@ -295,6 +303,10 @@ impl Fault for Error {
             Self::WrongState { .. } => "HUB_ITEM_STATE",
             Self::Structure { .. } => "HUB_STRUCTURE_REFUSED",
             Self::Blocked { .. } => "HUB_POLICY_BLOCKED",
+            Self::Signature { barrier } => match barrier {
+                Barrier::Invalid { .. } => "HUB_SIGNATURE_INVALID",
+                Barrier::Unsigned => "HUB_SIGNATURE_REQUIRED",
+            },
             Self::ApprovalVoid { .. } => "HUB_APPROVAL_VOID",
             Self::Withdrawn { .. } => "HUB_WITHDRAWN",
             Self::NoWithdrawal { .. } => "HUB_WITHDRAWAL_NOT_FOUND",
@@ -336,6 +348,9 @@ impl Fault for Error {
             Self::WrongState { state } => vec![("state", state.as_str().to_owned())],
             Self::Structure { problems } => vec![("problems", problems.join("; "))],
             Self::Blocked { verdict, trust } => vec![("verdict", verdict.to_string()), ("trust", (*trust).to_owned())],
+            Self::Signature {
+                barrier: Barrier::Invalid { file, why },
+            } => vec![("file", file.clone()), ("problem", why.to_string())],
             Self::ApprovalVoid { what } => vec![("what", (*what).to_owned())],
             Self::Withdrawn { standing, reason } => {
                 vec![("standing", standing.as_str().to_owned()), ("reason", reason.clone())]
@@ -356,7 +371,13 @@ impl Fault for Error {
                 ]
             }
             Self::NoEntry { sequence } => vec![("sequence", sequence.to_string())],
-            Self::NoReason | Self::Invalid(_) | Self::Store { .. } | Self::Scanner { .. } => Vec::new(),
+            Self::Signature {
+                barrier: Barrier::Unsigned,
+            }
+            | Self::NoReason
+            | Self::Invalid(_)
+            | Self::Store { .. }
+            | Self::Scanner { .. } => Vec::new(),
         }
     }
 

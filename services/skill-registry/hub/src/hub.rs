@@ -4,6 +4,7 @@
 mod events;
 mod installed;
 mod publications;
+mod signatures;
 mod trail;
 mod update;
 mod withdraw;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use steward_base::hash::sha256_parts;
 use steward_base::{Clock, IdGen, Role};
+use steward_skill_provenance::{Provenance, SigningPolicy};
 use steward_skill_scanner::structure::Limits;
 use steward_skill_scanner::{Options, Report, Scanner, Suppression, Tree, change, structure, suppress};
 
@@ -64,6 +66,7 @@ pub struct Parts {
 #[derive(Debug, Clone)]
 pub struct Hub {
     parts: Parts,
+    signing: SigningPolicy,
 }
 
 /// Who acts, and in which team.
@@ -123,9 +126,10 @@ impl Choice {
 }
 
 impl Hub {
-    /// A hub.
+    /// A hub, which verifies no signature and asks for none until it is told by [`Hub::with_signing`].
     pub fn new(parts: Parts) -> Self {
-        Self { parts }
+        let signing = SigningPolicy::default();
+        Self { parts, signing }
     }
 
     /// Names of the enabled sources in the order of their priority.
@@ -286,6 +290,7 @@ impl Hub {
             asked_for: asked_for.to_owned(),
             resolved: judged.resolved,
             tree,
+            provenance: judged.provenance,
             requested_by: actor.user.to_owned(),
             at: now,
             doubts,
@@ -306,10 +311,11 @@ impl Hub {
         }
         let installed = self.parts.store.installed(team, &resolved.name).await?;
         let problems = structure::check(tree, Some(&resolved.name), &self.parts.limits);
-        let report = if problems.is_empty() {
-            Some(self.scan(team, tree, &resolved.name).await?)
+        let (report, provenance) = if problems.is_empty() {
+            let report = self.scan(team, tree, &resolved.name).await?;
+            (Some(report), self.provenance(&resolved, tree).await?)
         } else {
-            None
+            (None, Provenance::default())
         };
         let change = match (&report, &installed) {
             (Some(report), Some(installed)) => Some(change(&installed.report, report)),
@@ -320,6 +326,7 @@ impl Hub {
             installed,
             problems,
             report,
+            provenance,
             change,
         })
     }
@@ -366,8 +373,9 @@ impl Hub {
         self.check_standing(actor.team, &item.tree.digest()).await?;
         self.check_name(actor, &item, before.as_ref(), choice).await?;
         let report = self.scan(actor.team, &item.tree, &name).await?;
+        let provenance = self.provenance(&item.resolved, &item.tree).await?;
         let now = self.parts.clock.now();
-        let lock = item.lock(&report, actor.user, now)?;
+        let lock = item.lock(&report, provenance, actor.user, now)?;
         item.state = State::Installed;
         let installed = Installed { lock, report };
         let install = Install {
@@ -514,6 +522,7 @@ struct Judged {
     installed: Option<Installed>,
     problems: Vec<structure::Problem>,
     report: Option<Report>,
+    provenance: Provenance,
     change: Option<steward_skill_scanner::Change>,
 }
 

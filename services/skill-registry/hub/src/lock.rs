@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use steward_base::Timestamp;
+use steward_skill_provenance::Provenance;
 use steward_skill_scanner::{Tree, Verdict};
 
 use crate::policy::Trust;
@@ -40,6 +41,9 @@ pub struct Lock {
     pub verdict: Verdict,
     /// Digest of what the skill reaches for.
     pub capabilities: String,
+    /// Who signed it, as it was when it was installed.
+    #[serde(default)]
+    pub provenance: Provenance,
     /// Who installed it.
     pub installed_by: String,
     /// When.

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use steward_base::Timestamp;
+use steward_skill_provenance::Provenance;
 use steward_skill_scanner::structure::Problem;
 use steward_skill_scanner::{Change, Report, Tree};
 
@@ -78,16 +79,20 @@ pub struct Binding {
     pub rule_set: String,
     /// Digest of what the skill reaches for.
     pub capabilities: String,
+    /// Digest of what its signatures come to; empty where there is none and none is required.
+    #[serde(default)]
+    pub provenance: String,
 }
 
 impl Binding {
-    /// What an approval of this report is for.
-    pub fn of(report: &Report) -> Self {
+    /// What an approval of this report and these signatures is for.
+    pub fn of(report: &Report, provenance: &Provenance) -> Self {
         Self {
             digest: report.digest.clone(),
             scan: report.id(),
             rule_set: report.rule_set.clone(),
             capabilities: report.capabilities.digest(),
+            provenance: provenance.digest(),
         }
     }
 
@@ -97,6 +102,7 @@ impl Binding {
             ("the rule set", &self.rule_set, &other.rule_set),
             ("the scan", &self.scan, &other.scan),
             ("what it reaches for", &self.capabilities, &other.capabilities),
+            ("who signed it", &self.provenance, &other.provenance),
         ]
         .into_iter()
         .find_map(|(what, mine, theirs)| (mine != theirs).then_some(what))
@@ -138,6 +144,9 @@ pub struct Item {
     pub problems: Vec<Problem>,
     /// The scan, unless the folder was refused.
     pub report: Option<Report>,
+    /// Who signed it; nobody, and nothing checked, for a folder that was refused.
+    #[serde(default)]
+    pub provenance: Provenance,
     /// What it brings on top of the revision that is installed, if one is.
     pub change: Option<Change>,
     /// Why it waits for a person although its verdict alone would pass.
@@ -171,6 +180,7 @@ impl Item {
             state: State::Refused,
             problems,
             report,
+            provenance: arrival.provenance,
             change,
             doubts: arrival.doubts,
             approval: None,
@@ -189,14 +199,19 @@ impl Item {
                 item.doubts
                     .push(format!("its verdict was {} and is {}", lock.verdict, report.verdict));
             }
+            if lock.provenance.is_by_publisher() && !item.provenance.is_by_publisher() {
+                item.doubts
+                    .push("what is installed is signed by its publisher, and it is not".to_owned());
+            }
         }
         item.state = match decide(item.resolved.trust, report.verdict) {
+            _ if item.provenance.barrier().is_some() => State::Blocked,
             Decision::Block => State::Blocked,
             Decision::Ask => State::AwaitingApproval,
             Decision::Allow if !item.doubts.is_empty() => State::AwaitingApproval,
             Decision::Allow => {
                 item.approval = Some(Approval {
-                    binding: Binding::of(report),
+                    binding: Binding::of(report, &item.provenance),
                     by: POLICY.to_owned(),
                     at: item.created_at,
                     reason: format!("{} from a {} origin", report.verdict, item.resolved.trust.as_str()),
@@ -215,6 +230,7 @@ impl Item {
         };
         let forced = match self.state {
             State::AwaitingApproval => false,
+            State::Blocked if self.provenance.barrier().is_some() => return Err(self.blocked(report)),
             State::Blocked if force => {
                 if !force_lifts(self.resolved.trust, report.verdict) {
                     return Err(self.blocked(report));
@@ -230,7 +246,7 @@ impl Item {
             }
         };
         self.approval = Some(Approval {
-            binding: Binding::of(report),
+            binding: Binding::of(report, &self.provenance),
             by: by.to_owned(),
             at,
             reason: reason.to_owned(),
@@ -252,8 +268,8 @@ impl Item {
         }
     }
 
-    /// The lock by which it is installed, if `report`, made of its bytes just now, is what was approved.
-    pub fn lock(&self, report: &Report, by: &str, at: Timestamp) -> Result<Lock, Error> {
+    /// The lock by which it is installed, if `report` and `provenance`, made of its bytes just now, are what was approved.
+    pub fn lock(&self, report: &Report, provenance: Provenance, by: &str, at: Timestamp) -> Result<Lock, Error> {
         let (State::Approved, Some(approval)) = (self.state, &self.approval) else {
             return match (self.state, &self.report) {
                 (State::Blocked, Some(report)) => Err(self.blocked(report)),
@@ -263,7 +279,10 @@ impl Item {
                 _ => Err(Error::WrongState { state: self.state }),
             };
         };
-        if let Some(what) = approval.binding.difference(&Binding::of(report)) {
+        if let Some(barrier) = provenance.barrier() {
+            return Err(Error::Signature { barrier });
+        }
+        if let Some(what) = approval.binding.difference(&Binding::of(report, &provenance)) {
             return Err(Error::ApprovalVoid { what });
         }
         Ok(Lock {
@@ -281,13 +300,18 @@ impl Item {
             scan: report.id(),
             verdict: report.verdict,
             capabilities: report.capabilities.digest(),
+            provenance,
             installed_by: by.to_owned(),
             installed_at: at,
             forced: approval.forced.then(|| approval.reason.clone()),
         })
     }
 
+    /// A signature that stands in the way is told first: no word of anybody lifts it.
     fn blocked(&self, report: &Report) -> Error {
+        if let Some(barrier) = self.provenance.barrier() {
+            return Error::Signature { barrier };
+        }
         Error::Blocked {
             verdict: report.verdict,
             trust: self.trust().as_str(),
@@ -330,6 +354,8 @@ pub struct Arrival {
     pub resolved: Resolved,
     /// The bytes.
     pub tree: Tree,
+    /// Who signed them.
+    pub provenance: Provenance,
     /// Who asked for it.
     pub requested_by: String,
     /// When.

@@ -100,22 +100,21 @@ pub struct Withdraw<'a> {
 /// What a withdrawal does to the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// The skill goes out of agents' sight.
+    /// They go out of agents' sight.
     Hide,
-    /// It comes back.
+    /// They come back.
     Show,
 }
 
 impl Withdraw<'_> {
-    /// What it does to the installed skill; nothing where none is installed, or where its sight does not change.
-    pub fn sight(&self) -> Option<(&str, Sight)> {
+    /// What it does to skills with the tree; nothing where their sight does not change.
+    pub fn sight(&self) -> Option<Sight> {
         let revoked = |withdrawal: Option<&Withdrawal>| {
             withdrawal.is_some_and(|withdrawal| withdrawal.standing == Standing::Revoked)
         };
-        let skill = self.skill?;
         match (revoked(self.before), revoked(self.after)) {
-            (false, true) => Some((skill, Sight::Hide)),
-            (true, false) => Some((skill, Sight::Show)),
+            (false, true) => Some(Sight::Hide),
+            (true, false) => Some(Sight::Show),
             _ => None,
         }
     }
@@ -151,8 +150,9 @@ pub trait HubStore: fmt::Debug + Send + Sync {
     async fn withdrawal(&self, team: &str, digest: &str) -> Result<Option<Withdrawal>, StoreError>;
     /// All of them, by digest.
     async fn withdrawals(&self, team: &str) -> Result<Vec<Withdrawal>, StoreError>;
-    /// Begins, changes or ends a withdrawal, with what that does to the skill that is installed ([`Withdraw::sight`])
-    /// and the audit entries, all or nothing. Pins and schedules do not hold it up.
+    /// Begins, changes or ends a withdrawal, with what that does ([`Withdraw::sight`]) to the skill that is installed and to
+    /// every copy of the tree in the team's library, and the audit entries, all or nothing. Pins and schedules do not hold
+    /// it up.
     async fn withdraw(&self, withdraw: Withdraw<'_>, events: Vec<Event>) -> Result<(), StoreError>;
     /// Puts a publication in place of the one of its name, with its archive and the audit entry.
     async fn publish(

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use steward_skill_provenance::Provenance;
+
 use super::Actor;
 use crate::audit::{Action, Event};
 use crate::quarantine::{Item, told};
@@ -28,6 +30,15 @@ pub(super) fn facts(resolved: &Resolved) -> BTreeMap<String, String> {
     .collect()
 }
 
+/// What the signatures said; nothing where there was none and none was required.
+fn signatures(provenance: &Provenance) -> Option<(String, String)> {
+    let mut told: Vec<String> = provenance.signatures.iter().map(ToString::to_string).collect();
+    if provenance.required && !provenance.is_by_publisher() {
+        told.push("one by its publisher is required".to_owned());
+    }
+    (!told.is_empty()).then(|| ("signatures".to_owned(), told.join("; ")))
+}
+
 pub(super) fn install_event(install: &Install<'_>) -> Event {
     let (item, lock) = (install.item, &install.installed.lock);
     let action = if install.before.is_some() {
@@ -38,6 +49,7 @@ pub(super) fn install_event(install: &Install<'_>) -> Event {
     let mut facts = facts(&item.resolved);
     facts.insert("digest".to_owned(), lock.digest.clone());
     facts.insert("item".to_owned(), item.id.clone());
+    facts.extend(signatures(&lock.provenance));
     if let Some(reason) = &lock.forced {
         facts.insert("forced".to_owned(), reason.clone());
     }
@@ -60,10 +72,8 @@ pub(super) fn arrival_events(actor: Actor<'_>, item: &Item, digest: String) -> V
             ("scanner", report.scanner.clone()),
             ("rule_set", report.rule_set.clone()),
         ];
-        let details = details
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect();
+        let details = details.into_iter().map(|(key, value)| (key.to_owned(), value));
+        let details = details.chain(signatures(&item.provenance)).collect();
         events.push(event(Action::Verdict, name, actor, details));
     } else {
         let details = BTreeMap::from([("problems".to_owned(), told(&item.problems).join("; "))]);

@@ -1,9 +1,11 @@
 mod more;
+mod signatures;
 mod withdraw;
 
 use std::sync::Mutex;
 
 use steward_base::{RandomIds, Timestamp};
+use steward_skill_provenance::{Barrier, Flaw};
 use steward_skill_scanner::Verdict;
 use steward_testkit::MockClock;
 
@@ -521,6 +523,15 @@ fn every_error_has_a_reason_of_its_own_and_a_kind() {
         Error::Blocked {
             verdict: Verdict::Caution,
             trust: "community",
+        },
+        Error::Signature {
+            barrier: Barrier::Unsigned,
+        },
+        Error::Signature {
+            barrier: Barrier::Invalid {
+                file: "x".to_owned(),
+                why: Flaw::Sum,
+            },
         },
         Error::ApprovalVoid { what: "the content" },
         Error::NoReason,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use steward_base::Timestamp;
+use steward_skill_provenance::Provenance;
 use steward_skill_scanner::structure::Problem;
 use steward_skill_scanner::{Change, Report, Tree};
 
@@ -86,6 +87,8 @@ pub struct Next {
     pub problems: Vec<Problem>,
     /// Its scan, unless it has problems.
     pub report: Option<Report>,
+    /// Who signed it.
+    pub provenance: Provenance,
     /// What it brings on top of what is installed.
     pub change: Option<Change>,
 }
@@ -185,6 +188,7 @@ impl Hub {
             after,
             problems: judged.problems,
             report: judged.report,
+            provenance: judged.provenance,
             change: judged.change,
         })
     }

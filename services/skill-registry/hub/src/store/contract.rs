@@ -9,6 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use steward_base::{Role, Timestamp};
+use steward_skill_provenance::{Outcome, Provenance, Signature, Signed};
 use steward_skill_scanner::{File, Options, Report, Scanner, Suppression, Tree};
 
 use super::{Holder, HubStore, Install, Installed, Local, Placed};
@@ -104,6 +105,7 @@ fn item(id: &str, name: &str, tree: Tree, seconds: i64) -> Item {
         asked_for: format!("github:acme/skills/{name}"),
         resolved,
         tree,
+        provenance: provenance(),
         requested_by: RED.user.to_owned(),
         at: at(seconds),
         doubts: Vec::new(),
@@ -111,6 +113,25 @@ fn item(id: &str, name: &str, tree: Tree, seconds: i64) -> Item {
     let item = Item::admit(arrival, Vec::new(), Some(report), None, None);
     assert_eq!(item.state, State::Approved, "{:?}", item.report);
     item
+}
+
+fn provenance() -> Provenance {
+    let signature = Signature {
+        file: "skill.oms.sig".to_owned(),
+        outcome: Outcome::Verified {
+            issuer: "https://issuer.example".to_owned(),
+            subject: "somebody@acme.example".to_owned(),
+            signed_at: at(-200),
+            covers: vec!["SKILL.md".to_owned()],
+        },
+    };
+    Provenance {
+        signatures: vec![Signed {
+            signature,
+            by_publisher: true,
+        }],
+        required: true,
+    }
 }
 
 fn event(action: Action, subject: &str) -> Event {
@@ -143,7 +164,8 @@ async fn install(
     (replace, local): (bool, Local),
 ) -> Result<(Lock, Placed), StoreError> {
     let report = item.report.clone().expect("it was scanned");
-    let lock = item.lock(&report, RED.user, at(500)).expect("it is approved");
+    let lock = item.lock(&report, provenance(), RED.user, at(500));
+    let lock = lock.expect("it is approved");
     let after = Item {
         state: State::Installed,
         ..item.clone()

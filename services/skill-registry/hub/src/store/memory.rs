@@ -123,7 +123,7 @@ impl Team {
         if self.withdrawals.get(withdraw.digest) != withdraw.before || there != withdraw.skill {
             return Err(StoreError::conflict("it was withdrawn or installed meanwhile"));
         }
-        match withdraw.sight() {
+        match withdraw.skill.zip(withdraw.sight()) {
             Some((name, Sight::Hide)) => {
                 let tree = self.library.remove(name);
                 self.hidden.extend(tree.map(|tree| (name.to_owned(), tree)));
