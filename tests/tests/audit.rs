@@ -74,6 +74,12 @@ async fn what_was_changed_and_who_was_refused_can_be_read_wherever_it_arrived(sh
             .find(|event| event.service == service && event.method.ends_with(method) && event.principal_kind() == kind)
             .unwrap_or_else(|| panic!("no record of {method} by {kind:?}: {seen:#?}"))
     };
+    let asked = find("agent-orchestrator", "ModelService/Generate", Kind::Job);
+    assert_eq!(
+        (asked.outcome(), asked.code.as_str()),
+        (Succeeded, "OK"),
+        "it was heard to its end"
+    );
     let written = find("memory-service", "MemoryService/Apply", Kind::Person);
     assert_eq!(
         (written.outcome(), written.user.as_str()),

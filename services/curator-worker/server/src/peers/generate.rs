@@ -1,5 +1,6 @@
 //! One model call through the orchestrator, which has the keys.
 
+use steward_base::error_chain;
 use steward_client::{ClientError, ModelClient};
 use steward_curator_core::Error;
 use steward_curator_core::ports::KeptReply;
@@ -21,9 +22,22 @@ pub(super) async fn generate(
     let request = to_pb(user, request, beside);
     let peer = |error: ClientError| Error::peer(AGENT, error);
     let mut stream = client.generate(request).await.map_err(peer)?;
-    let (mut content, mut tool_calls) = (String::new(), Vec::new());
-    while let Some(response) = stream.message().await.map_err(peer)? {
-        match response.item {
+    let (mut content, mut tool_calls, mut finished) = (String::new(), Vec::new(), None);
+    // To the end of the stream: who leaves before has given up, as the server's audit sees it.
+    loop {
+        let item = match stream.message().await {
+            Ok(Some(response)) => response.item,
+            Ok(None) => break,
+            Err(error) if finished.is_some() => {
+                tracing::warn!(
+                    error = error_chain(&error),
+                    "a model call failed behind its whole answer"
+                );
+                break;
+            }
+            Err(error) => return Err(peer(error)),
+        };
+        match item {
             Some(Item::TextDelta(text)) => content.push_str(&text),
             Some(Item::ToolCall(call)) => {
                 tool_calls.push(ToolCall {
@@ -32,21 +46,20 @@ pub(super) async fn generate(
                     arguments: call.arguments_json,
                 });
             }
-            Some(Item::Finish(finish)) => {
-                let reply = Reply {
-                    content,
-                    tool_calls,
-                    finish: reason(&finish.finish_reason),
-                    usage: usage(finish.usage.as_ref()),
-                };
-                let native = finish.native.map(super::convert::native);
-                let cost = finish.cost_picodollars;
-                return Ok(KeptReply { reply, native, cost });
-            }
+            Some(Item::Finish(finish)) => finished = Some(finish),
             None => {}
         }
     }
-    Err(Error::peer(AGENT, BrokenOff))
+    let finish = finished.ok_or_else(|| Error::peer(AGENT, BrokenOff))?;
+    let reply = Reply {
+        content,
+        tool_calls,
+        finish: reason(&finish.finish_reason),
+        usage: usage(finish.usage.as_ref()),
+    };
+    let native = finish.native.map(super::convert::native);
+    let cost = finish.cost_picodollars;
+    Ok(KeptReply { reply, native, cost })
 }
 
 /// The stream ended before the answer did.
