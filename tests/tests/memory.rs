@@ -438,6 +438,19 @@ async fn text_from_outside_that_asks_to_be_remembered_becomes_nothing_active(sha
         write.cause.contains("text from outside") && write.evidence.is_some(),
         "{write:?}"
     );
+    let mut list: Vec<String> = ["skills", "inbox", "list"].map(str::to_owned).to_vec();
+    list.extend(["--data-dir".to_owned(), stack.data().display().to_string()]);
+    list.extend(stack.endpoint_arguments());
+    let listed = tokio::task::spawn_blocking(move || steward_tests::process::run(&list))
+        .await
+        .unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let id = draft.name.rsplit('/').next().unwrap();
+    let row = listed
+        .lines()
+        .find(|line| line.contains(id))
+        .expect("it is in the list");
+    assert!(row.contains("create") && row.ends_with(&write.cause), "{listed}");
     let get = skill::GetProposalRequest {
         name: draft.name.clone(),
     };

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod curator;
 pub mod health;
 pub mod hub;
+mod inbox;
 pub mod memory;
 pub mod models;
 pub mod people;

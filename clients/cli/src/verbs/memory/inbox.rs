@@ -1,13 +1,14 @@
 //! `steward memory inbox`: writes that wait for a person: look, approve as they are or changed, reject, follow.
 
 use anyhow::ensure;
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use steward_proto::memory::v1 as pb;
 use steward_proto::memory::v1::operation::Action;
 
 use super::show;
 use crate::connect::Session;
 use crate::output::{ALL, Cell, Output, SIDE, counted, gather, printable, short, time, word};
+use crate::verbs::inbox::{self, State};
 
 /// Verbs of `steward memory inbox`.
 #[derive(Debug, Subcommand)]
@@ -44,19 +45,6 @@ pub enum Verb {
         #[arg(long)]
         once: bool,
     },
-}
-
-/// State of a proposal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum State {
-    /// Waits.
-    Pending,
-    /// Took effect.
-    Approved,
-    /// Was refused.
-    Rejected,
-    /// Nobody decided in time.
-    Expired,
 }
 
 impl From<State> for pb::ProposalState {
@@ -114,10 +102,16 @@ pub(super) async fn run(verb: Verb, session: &Session, output: &mut Output) -> a
                 parent: session.team.clone(),
             };
             output.answer(&memory.get_inbox(request).await?, |output, answer| {
-                output.line(&counts(&answer.inbox.unwrap_or_default()));
+                output.line(&counts(answer.inbox));
             })
         }
-        Verb::Watch { once: false } => watch(session, output).await,
+        Verb::Watch { once: false } => {
+            let request = pb::WatchInboxRequest {
+                parent: session.team.clone(),
+            };
+            let changes = memory.watch_inbox(request).await?;
+            inbox::watch(changes, |now| counts(now.inbox), output).await
+        }
     }
 }
 
@@ -155,32 +149,15 @@ fn edited(mut operations: Vec<pb::Operation>, contents: Vec<String>) -> anyhow::
     Ok(operations)
 }
 
-async fn watch(session: &Session, output: &mut Output) -> anyhow::Result<()> {
-    let request = pb::WatchInboxRequest {
-        parent: session.team.clone(),
-    };
-    let mut stream = session.client.memory.watch_inbox(request).await?;
-    output.aside("watching; Ctrl-C ends");
-    while let Some(item) = stream.message().await? {
-        output.item(&item, |output, item| {
-            output.line(&counts(&item.inbox.unwrap_or_default()));
-        })?;
-    }
-    Ok(())
-}
-
-fn counts(inbox: &pb::Inbox) -> String {
-    let proposals = counted(inbox.pending_proposals as usize, "proposal");
-    let since = match time(inbox.oldest_create_time.as_ref()) {
-        since if since.is_empty() => String::new(),
-        since => format!(" since {since}"),
-    };
+fn counts(inbox: Option<pb::Inbox>) -> String {
+    let inbox = inbox.unwrap_or_default();
+    let waiting = inbox::waiting(inbox.pending_proposals, inbox.oldest_create_time.as_ref());
     let stale = match inbox.stale_entries {
         0 => String::new(),
         1 => "; 1 entry no longer holds".to_owned(),
         many => format!("; {many} entries no longer hold"),
     };
-    format!("{proposals} waiting{since}{stale}")
+    format!("{waiting}{stale}")
 }
 
 fn proposals(output: &mut Output, answer: &pb::ListProposalsResponse) {
@@ -261,11 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_said_in_one_line() {
-        let mut inbox = pb::Inbox::default();
-        assert_eq!(counts(&inbox), "0 proposals waiting");
-        inbox.pending_proposals = 1;
+    fn entries_that_no_longer_hold_are_said_behind_what_waits() {
+        let mut inbox = pb::Inbox {
+            pending_proposals: 1,
+            ..pb::Inbox::default()
+        };
+        assert_eq!(counts(Some(inbox)), "1 proposal waiting");
         inbox.stale_entries = 2;
-        assert_eq!(counts(&inbox), "1 proposal waiting; 2 entries no longer hold");
+        assert_eq!(counts(Some(inbox)), "1 proposal waiting; 2 entries no longer hold");
+        assert_eq!(counts(None), "0 proposals waiting");
     }
 }

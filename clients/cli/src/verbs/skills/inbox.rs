@@ -1,11 +1,12 @@
 //! `steward skills inbox`: skills on their way from a person to the team, and writes of reviews that wait for their person: look,
 //! approve as they are or changed, reject, follow.
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use steward_proto::skill::v1 as pb;
 
 use crate::connect::Session;
-use crate::output::{ALL, Cell, Output, Tone, counted, gather, printable, short, time, word};
+use crate::output::{ALL, Cell, Output, Tone, gather, printable, short, time, word};
+use crate::verbs::inbox::{self, State};
 
 /// Verbs of `steward skills inbox`.
 #[derive(Debug, Subcommand)]
@@ -45,19 +46,6 @@ pub enum Verb {
         #[arg(long)]
         once: bool,
     },
-}
-
-/// State of a proposal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum State {
-    /// Waits.
-    Pending,
-    /// Took effect.
-    Approved,
-    /// Was refused.
-    Rejected,
-    /// Nobody decided in time.
-    Expired,
 }
 
 impl From<State> for pb::SkillProposalState {
@@ -127,41 +115,27 @@ pub(super) async fn run(verb: Verb, session: &Session, output: &mut Output) -> a
                 output.line("Rejected.");
             })
         }
-        Verb::Watch { once: true } => look(session, output).await,
-        Verb::Watch { once: false } => watch(session, output).await,
+        Verb::Watch { once: true } => {
+            let request = pb::GetInboxRequest {
+                parent: session.team.clone(),
+            };
+            output.answer(&proposals.get_inbox(request).await?, |output, answer| {
+                output.line(&counts(answer.inbox));
+            })
+        }
+        Verb::Watch { once: false } => {
+            let request = pb::WatchInboxRequest {
+                parent: session.team.clone(),
+            };
+            let changes = proposals.watch_inbox(request).await?;
+            inbox::watch(changes, |now| counts(now.inbox), output).await
+        }
     }
 }
 
-async fn look(session: &Session, output: &mut Output) -> anyhow::Result<()> {
-    let request = pb::GetInboxRequest {
-        parent: session.team.clone(),
-    };
-    let answer = session.client.skill_proposals.get_inbox(request).await?;
-    output.answer(&answer, |output, answer| {
-        output.line(&counts(&answer.inbox.unwrap_or_default()));
-    })
-}
-
-async fn watch(session: &Session, output: &mut Output) -> anyhow::Result<()> {
-    let request = pb::WatchInboxRequest {
-        parent: session.team.clone(),
-    };
-    let mut stream = session.client.skill_proposals.watch_inbox(request).await?;
-    output.aside("watching; Ctrl-C ends");
-    while let Some(item) = stream.message().await? {
-        output.item(&item, |output, item| {
-            output.line(&counts(&item.inbox.unwrap_or_default()));
-        })?;
-    }
-    Ok(())
-}
-
-fn counts(inbox: &pb::SkillInbox) -> String {
-    let proposals = counted(inbox.pending_proposals as usize, "proposal");
-    match time(inbox.oldest_create_time.as_ref()) {
-        since if since.is_empty() => format!("{proposals} waiting"),
-        since => format!("{proposals} waiting since {since}"),
-    }
+fn counts(inbox: Option<pb::SkillInbox>) -> String {
+    let inbox = inbox.unwrap_or_default();
+    inbox::waiting(inbox.pending_proposals, inbox.oldest_create_time.as_ref())
 }
 
 fn list(output: &mut Output, answer: &pb::ListProposalsResponse) {
@@ -171,9 +145,10 @@ fn list(output: &mut Output, answer: &pb::ListProposalsResponse) {
             None if proposal.base_revision.is_empty() => "new",
             None => "change",
         };
+        // Of a write, why it waits, as memory's inbox has it; what its writer says for it is shown with the whole.
         let why = match &proposal.write {
-            Some(write) if proposal.reason.is_empty() => &write.cause,
-            _ => &proposal.reason,
+            Some(write) => &write.cause,
+            None => &proposal.reason,
         };
         vec![
             Cell::name(short(&proposal.name)),
@@ -225,17 +200,4 @@ fn origin(write: &pb::ProposedWrite) -> Vec<(&'static str, Cell)> {
         ("rests on", evidence.spans.join(", ").into()),
         ("instead", write.edited_content.as_deref().unwrap_or_default().into()),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_waits_is_said_in_one_line() {
-        let mut inbox = pb::SkillInbox::default();
-        assert_eq!(counts(&inbox), "0 proposals waiting");
-        inbox.pending_proposals = 1;
-        assert_eq!(counts(&inbox), "1 proposal waiting");
-    }
 }
