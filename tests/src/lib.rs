@@ -14,6 +14,7 @@ pub mod process;
 pub mod provider;
 pub mod script;
 pub mod stack;
+pub mod terminal;
 
 pub use person::{Ended, Person, Segment};
 pub use process::Process;

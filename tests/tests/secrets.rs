@@ -17,6 +17,7 @@ use steward_proto::agent::v1::turn_event::Event;
 use steward_proto::skill::v1 as skill;
 use steward_testkit::{ModelServer, Reply, ScriptedCall};
 use steward_tests::person::{client_tool, fresh_id, result};
+use steward_tests::terminal::Terminal;
 use steward_tests::{Ended, Shape, Stack, script};
 
 /// A made-up token of a known shape, put together here so that no scanner of sources takes it for one.
@@ -201,4 +202,74 @@ async fn what_a_skill_needs_is_asked_of_the_person_and_its_value_is_nowhere(shap
         assert!(!process.log_text().contains(&token()), "the log of {name}");
     }
     assert_eq!(files_with(&stack.data(), &token()), Vec::<String>::new());
+}
+
+/// The hidden prompt of `secrets set` and `secrets fill`, at a real terminal: the value reaches the command that needs it, and
+/// the screen never has it. A terminal that would show it is refused before anything is typed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_is_typed_is_kept_and_never_shown() {
+    let model = ModelServer::scripted(|_| Reply::text("done")).await;
+    let stack = Stack::start("typed-secret", Shape::One, common::no_reviews(&model));
+    let owner = stack.owner().await;
+    let content = "---\nname: call\ndescription: Call\nrequired_environment_variables: [API_TOKEN, API_USER]\n---\n# Call\n\nCall.\n";
+    let create = skill::ManageSkillRequest {
+        parent: owner.user.clone(),
+        skill: "call".to_owned(),
+        request_id: fresh_id(),
+        action: Some(skill::manage_skill_request::Action::Create(skill::CreateSkill {
+            content: content.to_owned(),
+            scope: skill::SkillScope::Team.into(),
+            ..skill::CreateSkill::default()
+        })),
+        ..skill::ManageSkillRequest::default()
+    };
+    owner.client.skills.manage_skill(create).await.unwrap();
+    let arguments = |verb: &[&str]| {
+        let mut all: Vec<String> = verb.iter().map(|word| (*word).to_owned()).collect();
+        all.extend(["--data-dir".to_owned(), stack.data().display().to_string()]);
+        all.extend(stack.endpoint_arguments());
+        all
+    };
+    let typed = async |verb: &[&str], answers: &[(&'static str, &'static str)]| {
+        let (arguments, answers) = (arguments(verb), answers.to_vec());
+        let at_the_terminal = move || {
+            let mut terminal = Terminal::start(&arguments, "xterm");
+            for (prompt, keys) in answers {
+                terminal.wait_for(prompt);
+                terminal.type_in(keys);
+            }
+            terminal.end()
+        };
+        let (status, screen) = tokio::task::spawn_blocking(at_the_terminal).await.unwrap();
+        assert!(status.success(), "{screen}");
+        screen
+    };
+    // With a slip of the finger that is taken back.
+    let set = typed(
+        &["secrets", "set", "API_TOKEN"],
+        &[("API_TOKEN (not shown): ", "v-4719\u{7f}1\r")],
+    )
+    .await;
+    let filled = typed(&["secrets", "fill", "call"], &[("API_USER (not shown): ", "u-0815\r")]).await;
+    assert!(set.contains("API_TOKEN is set."), "{set}");
+    assert!(filled.contains("Set: API_USER."), "{filled}");
+    for part in ["v-4", "471", "u-0", "815"] {
+        assert!(
+            !format!("{set}{filled}").contains(part),
+            "the screen shows {part}: {set}{filled}"
+        );
+    }
+    let mut run = arguments(&["secrets", "run", "call"]);
+    let check = "test \"$API_TOKEN $API_USER\" = 'v-4711 u-0815'";
+    run.extend(["--", "sh", "-c", check].map(str::to_owned));
+    let ran = tokio::task::spawn_blocking(move || steward_tests::process::run(&run))
+        .await
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+
+    let arguments = arguments(&["secrets", "set", "API_TOKEN"]);
+    let plain = tokio::task::spawn_blocking(move || Terminal::start(&arguments, "dumb").end());
+    let (status, screen) = plain.await.unwrap();
+    assert_eq!(status.code(), Some(1), "{screen}");
+    assert!(screen.contains("would show the value"), "{screen}");
 }

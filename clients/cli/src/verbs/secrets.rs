@@ -209,8 +209,14 @@ fn without_line_end(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-/// Asks without showing what is typed.
+/// Asks without showing what is typed. A terminal that would show it is refused.
 pub(crate) fn ask(name: &str) -> anyhow::Result<String> {
+    let terminal = std::env::var_os("TERM").unwrap_or_default();
+    let terminal = terminal.to_string_lossy();
+    ensure!(
+        can_hide(&terminal),
+        "a terminal of the kind {terminal} would show the value; `steward secrets set` reads it from standard input"
+    );
     let config = Config::builder().auto_add_history(false).build();
     let history = MemHistory::with_config(&config);
     let mut editor: Editor<Hidden, MemHistory> =
@@ -218,6 +224,13 @@ pub(crate) fn ask(name: &str) -> anyhow::Result<String> {
     editor.set_color_mode(ColorMode::Forced);
     editor.set_helper(Some(Hidden));
     Ok(editor.readline(&format!("{} (not shown): ", printable(name)))?)
+}
+
+/// Whether the editor can keep what is typed off a terminal of this kind. On these it takes whole lines, as they are typed.
+fn can_hide(terminal: &str) -> bool {
+    !["dumb", "cons25", "emacs"]
+        .iter()
+        .any(|plain| terminal.eq_ignore_ascii_case(plain))
 }
 
 /// Shows blanks for what is typed, completes and suggests nothing.
