@@ -312,7 +312,8 @@ async fn a_repeat_is_recognised_and_announced_to_nobody(shape: Shape) {
 both_shapes!(a_review_patches_what_it_has_read_and_nothing_else);
 
 /// Answers the sessions of D-03: in the first, the reviewer makes three skills; in the second, the main turn opens one of
-/// them, and the reviewer opens it too, changes it, and tries to change two that it has not opened.
+/// them, and the reviewer opens it too, changes it, tries to change two that it has not opened, and opens one of those. Then
+/// the main turn tries to change that one, which it has not opened itself.
 fn reader(request: &steward_testkit::RecordedRequest) -> Reply {
     let span = script::span_with(request, "Remember:").unwrap_or_default();
     let manage = |id: &str, name: &str, change: serde_json::Value| {
@@ -321,8 +322,14 @@ fn reader(request: &steward_testkit::RecordedRequest) -> Reply {
         fields.extend(change.as_object().unwrap().clone());
         ScriptedCall::new(id, "skill_manage", arguments.to_string())
     };
-    let view = || ScriptedCall::new("view", "skill_view", r#"{"name":"deploy-notes"}"#);
+    let view = |name: &str| ScriptedCall::new("view", "skill_view", serde_json::json!({"name": name}).to_string());
     let done = script::since_user(request).len();
+    if !script::is_review(request) && script::asked(request).contains("the second one") {
+        return match done {
+            0 => Reply::calls([change_second()]),
+            _ => Reply::text("fine"),
+        };
+    }
     match (
         script::is_review(request),
         script::asked(request).contains("deploy-notes"),
@@ -331,7 +338,8 @@ fn reader(request: &steward_testkit::RecordedRequest) -> Reply {
         (true, false, 0) => Reply::calls(
             ["deploy-notes", "second", "third"].map(|name| script::create_skill(name, name, "Wait a minute.", &span)),
         ),
-        (_, true, 0) => Reply::calls([view()]),
+        (_, true, 0) => Reply::calls([view("deploy-notes")]),
+        (true, true, 6) => Reply::calls([view("second")]),
         (true, true, 2) => {
             let patch = serde_json::json!({"action": "patch", "old_text": "a minute", "new_text": "an hour"});
             Reply::calls([
@@ -347,6 +355,13 @@ fn reader(request: &steward_testkit::RecordedRequest) -> Reply {
         (true, ..) => script::changed(),
         (false, ..) => Reply::text("fine"),
     }
+}
+
+/// What the main turn would do to a skill that only the review has opened.
+fn change_second() -> ScriptedCall {
+    let arguments =
+        serde_json::json!({"action": "patch", "name": "second", "old_text": "a minute", "new_text": "a day"});
+    ScriptedCall::new("change", "skill_manage", arguments.to_string())
 }
 
 /// D-03.
@@ -390,6 +405,28 @@ async fn a_review_patches_what_it_has_read_and_nothing_else(shape: Shape) {
             .unwrap()
             .content
             .contains("an hour")
+    );
+    let seen = requests
+        .iter()
+        .filter(|request| script::is_review(request))
+        .any(|request| {
+            let since = script::since_user(request);
+            since.len() == 8 && since[7]["content"].as_str().unwrap().contains("Wait a minute.")
+        });
+    assert!(seen, "the review has opened the second one");
+    owner.say(&session, "Now change the second one").await;
+    let refused = model
+        .requests()
+        .iter()
+        .filter(|request| !script::is_review(request))
+        .find_map(|request| {
+            let since = script::since_user(request);
+            (script::asked(request).contains("the second one") && since.len() == 2).then(|| since[1].to_string())
+        });
+    let refused = refused.expect("the main turn was answered");
+    assert!(
+        refused.contains("NOT_READ"),
+        "what a review reads, its parent has not read: {refused}"
     );
     for untouched in ["second", "third"] {
         assert!(
