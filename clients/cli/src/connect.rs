@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use steward_client::{Client, Credentials, ErrorOrigin, Wire};
+use steward_client::{Client, Credentials, ErrorOrigin, Wire, check_endpoint};
 use steward_proto::access::v1::WhoAmIRequest;
 
 use crate::fault::Fault;
@@ -101,8 +101,9 @@ impl Connection {
         })
     }
 
-    /// Address of each package, by its name.
+    /// Address of each package, by its name. An address that cannot be one is wrong usage.
     pub fn endpoints(&self) -> anyhow::Result<BTreeMap<&'static str, String>> {
+        checked("--endpoint", &self.endpoint)?;
         let mut endpoints: BTreeMap<_, _> = PACKAGES.map(|(package, _)| (package, self.endpoint.clone())).into();
         for mapping in self.services.iter().filter(|mapping| !mapping.is_empty()) {
             let (package, url) = mapping
@@ -113,6 +114,7 @@ impl Connection {
                 let wrong = format!("--service {package}: no such package; there are {known}");
                 return Err(Fault::usage(wrong).into());
             };
+            checked(&format!("--service {package}"), url)?;
             url.clone_into(endpoint);
         }
         Ok(endpoints)
@@ -129,11 +131,12 @@ impl Connection {
     }
 
     fn client(&self) -> anyhow::Result<Client> {
+        let endpoints = self.endpoints()?;
         let credentials = Credentials::token(&self.token()?)?;
         // One connection per address, however many packages are there.
         let mut wires: BTreeMap<String, Wire> = BTreeMap::new();
         let mut by_package = BTreeMap::new();
-        for (package, endpoint) in self.endpoints()? {
+        for (package, endpoint) in endpoints {
             let wire = match wires.get(&endpoint) {
                 Some(wire) => wire.clone(),
                 None => Wire::connect(&endpoint)?.with_credentials(credentials.clone()),
@@ -160,6 +163,11 @@ impl Connection {
             anyhow!("{error:#}; start `steward` once on this machine, or give --token-file or STEWARD_TOKEN")
         })
     }
+}
+
+/// An address, or what is wrong with it and which option it came from.
+fn checked(option: &str, url: &str) -> Result<(), Fault> {
+    check_endpoint(url).map_err(|error| Fault::usage(format!("{option}: {error}")))
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
@@ -200,4 +208,38 @@ impl Session {
 )]
 pub fn request_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(endpoint: &str, service: &str) -> Connection {
+        Connection {
+            endpoint: endpoint.to_owned(),
+            services: vec![service.to_owned()],
+            token_file: None,
+            token: Some("stw_x".to_owned()),
+            data_dir: None,
+            json: false,
+        }
+    }
+
+    /// The option is named before a token is looked for and before anybody is asked.
+    #[tokio::test]
+    async fn an_address_that_is_none_is_wrong_usage_and_its_option_is_named() {
+        for (endpoint, service, option) in [
+            ("nonsense", "", "--endpoint: `nonsense`"),
+            ("localhost:7400", "", "--endpoint: `localhost:7400`"),
+            ("http://", "", "--endpoint: `http://`"),
+            (DEFAULT_ENDPOINT, "memory=nonsense", "--service memory: `nonsense`"),
+        ] {
+            let error = connection(endpoint, service).open().await.unwrap_err();
+            let fault = Fault::in_chain(&error).expect("a fault of the command line");
+            assert_eq!(fault.reason, crate::fault::USAGE, "{endpoint}");
+            assert!(fault.to_string().starts_with(option), "{fault}");
+        }
+        let good = connection("https://steward.example", "memory=unix:///run/steward.sock");
+        assert_eq!(good.endpoints().unwrap()["memory"], "unix:///run/steward.sock");
+    }
 }

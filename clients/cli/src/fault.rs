@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 /// The reason of wrong usage, in a parser's error and in one that is found later.
 pub const USAGE: &str = "USAGE";
@@ -55,11 +56,11 @@ impl fmt::Display for Fault {
 impl Error for Fault {}
 
 /// How many a list shows at most, for the parser: nothing is no list.
-pub(crate) fn at_least_one(given: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one<N: FromStr + PartialEq + Default>(given: &str) -> Result<N, String> {
     match given.parse() {
-        Ok(0) => Err("must be 1 or more".to_owned()),
-        Ok(limit) => Ok(limit),
-        Err(_) => Err("must be a whole number, 1 or more".to_owned()),
+        Ok(limit) if limit == N::default() => Err("must be 1 or more".to_owned()),
+        Ok(limit) if !given.starts_with('-') => Ok(limit),
+        _ => Err("must be a whole number, 1 or more".to_owned()),
     }
 }
 
@@ -81,9 +82,11 @@ mod tests {
 
     #[test]
     fn a_list_of_nothing_is_not_asked_for() {
-        assert_eq!(at_least_one("1"), Ok(1));
+        assert_eq!(at_least_one::<usize>("1"), Ok(1));
+        assert_eq!(at_least_one::<i32>("7"), Ok(7));
         for wrong in ["0", "-1", "", "x", "99999999999999999999999"] {
-            assert!(at_least_one(wrong).is_err(), "{wrong}");
+            assert!(at_least_one::<usize>(wrong).is_err(), "{wrong}");
+            assert!(at_least_one::<i32>(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `secrets`, `recall`, `reviews`,
-//! `curator`, `models`, `access`, `audit`, `health`.
+//! The `steward` verbs that talk to a server: `chat`, `sessions`, `memory`, `skills`, `hub`, `secrets`, `recall`, `reviews`,
+//! `people`, `curator`, `models`, `access`, `audit`, `health`.
 //!
 //! They are one grammar, `steward NOUN VERB [ARGUMENTS]`, work the same against one process or five, and print tables for
 //! people or, with `--json`, the messages of the contract in protobuf's JSON form, one document per answer. The verbs that

@@ -19,6 +19,7 @@ use steward_client::ClientError;
 use crate::fault::{Fault, USAGE};
 
 pub use cell::{Cell, Tone};
+pub use hints::sentence;
 pub use page::{ALL, Page, gather};
 pub use text::{counted, first_line, parse_end, parse_time, printable, short, size, span, time, word};
 
@@ -101,6 +102,8 @@ impl Output {
     /// Why the verb failed, with what can be done about it.
     pub fn failure(&mut self, error: &anyhow::Error) {
         let client = error.chain().find_map(|cause| cause.downcast_ref::<ClientError>());
+        let said = format!("{error:#}");
+        let said = client.map_or_else(|| said.clone(), |client| hints::with_cause(&said, client));
         if self.json {
             let own = Fault::in_chain(error).map_or("CLIENT", |fault| fault.reason);
             let reason = client.map_or(own, |client| client.reason);
@@ -113,7 +116,7 @@ impl Output {
             let document = serde_json::json!({
                 "error": {
                     "reason": reason,
-                    "message": printable(&format!("{error:#}")),
+                    "message": printable(&said),
                     "fields": fields,
                     "hint": client.and_then(|client| hints::hint(client)),
                 }
@@ -122,10 +125,9 @@ impl Output {
             return;
         }
         let mut err = anstream::stderr().lock();
-        let _ = writeln!(err, "{NOTICE}steward:{NOTICE:#} {}", printable(&format!("{error:#}")));
+        let _ = writeln!(err, "{NOTICE}steward:{NOTICE:#} {}", printable(&said));
         if let Some(client) = client {
             // A single field is in the message already, with what is wrong about it.
-            let said = format!("{error:#}");
             for field in &client.violations {
                 let told = format!("{}: {}", field.field, field.description);
                 if !said.ends_with(&told) {
@@ -165,7 +167,11 @@ impl Output {
         }
         let mut table = plain_table();
         if head.iter().any(|title| !title.is_empty()) {
-            let title = |title: &&str| comfy_table::Cell::new(title.to_uppercase()).add_attribute(Attribute::Bold);
+            let title = |title: &&str| match *title {
+                // A style around nothing would keep the end of the line from being trimmed.
+                "" => comfy_table::Cell::new(""),
+                title => comfy_table::Cell::new(title.to_uppercase()).add_attribute(Attribute::Bold),
+            };
             table.set_header(head.iter().map(title));
         }
         for row in rows {
@@ -299,6 +305,17 @@ mod tests {
             None
         );
         assert_eq!(refused(tonic::Code::Internal, "INTERNAL", "skill.steward.dev"), None);
+        let details = tonic_types::ErrorDetails::with_error_info(
+            "FETCH_TIMEOUT",
+            "hub.steward.dev",
+            [("problem".to_owned(), "no whole answer in time".to_owned())],
+        );
+        let status =
+            tonic::Status::with_error_details(tonic::Code::DeadlineExceeded, "github did not deliver", details);
+        let late = ClientError::from(status);
+        let whole = "github did not deliver: no whole answer in time";
+        assert_eq!(sentence(&late), whole, "the cause is said, not only its reason");
+        assert_eq!(hints::with_cause(whole, &late), whole, "and once");
         let gate = refused(tonic::Code::PermissionDenied, "GATE_REFUSED", "skill.steward.dev");
         assert_eq!(gate.as_deref(), Some("unpin it first"), "a gate says itself what helps");
     }

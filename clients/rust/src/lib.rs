@@ -30,4 +30,4 @@ pub use facade::{
     ProviderClient, RecallClient, ResponseStream, ReviewClient, RevocationClient, SecretClient, SessionClient,
     SessionStoreClient, SkillClient, SkillProposalClient,
 };
-pub use wire::{RetryPolicy, Wire, WireRequest, WireResponse, parse_timeout, render_timeout};
+pub use wire::{RetryPolicy, Wire, WireRequest, WireResponse, check_endpoint, parse_timeout, render_timeout};

@@ -26,7 +26,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use crate::ambient::{self, REQUEST_ID_HEADER};
 use crate::credentials::Credentials;
-use crate::error::{BoxError, ClientError, unanswered};
+use crate::error::{BoxError, ClientError, Unanswered, unanswered};
 
 pub use retry::RetryPolicy;
 pub use timeout::{parse as parse_timeout, render as render_timeout};
@@ -60,13 +60,33 @@ impl fmt::Debug for Wire {
     }
 }
 
+/// Whether [`Wire::connect`] takes this address. Nobody is asked. Errors: `ENDPOINT_INVALID`.
+pub fn check_endpoint(endpoint: &str) -> Result<(), ClientError> {
+    address(endpoint).map(drop)
+}
+
+/// The transport takes any word for an address, and fails with the first call only.
+fn address(endpoint: &str) -> Result<Endpoint, ClientError> {
+    let address =
+        Endpoint::from_shared(endpoint.to_owned()).map_err(|error| ClientError::bad_endpoint(endpoint, &error))?;
+    let is_whole = match endpoint.split_once(':') {
+        Some(("http" | "https", _)) => address.uri().host().is_some_and(|host| !host.is_empty()),
+        Some(("unix", path)) => !path.trim_start_matches('/').is_empty(),
+        _ => false,
+    };
+    if is_whole {
+        Ok(address)
+    } else {
+        let problem = Unanswered("it has no http, https or unix address".to_owned());
+        Err(ClientError::bad_endpoint(endpoint, &problem))
+    }
+}
+
 impl Wire {
     /// To `http://host:port`, `https://host:port` or `unix:///path`. Connects at the first call and again whenever the
-    /// connection is lost. Needs a tokio runtime.
+    /// connection is lost. Needs a tokio runtime. Errors: `ENDPOINT_INVALID` for what is no address.
     pub fn connect(endpoint: &str) -> Result<Self, ClientError> {
-        let bad = |error: tonic::transport::Error| ClientError::bad_endpoint(endpoint, &error);
-        let mut target = Endpoint::from_shared(endpoint.to_owned())
-            .map_err(bad)?
+        let mut target = address(endpoint)?
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .http2_keep_alive_interval(Duration::from_secs(30))
@@ -75,7 +95,7 @@ impl Wire {
         if endpoint.starts_with("https:") {
             target = target
                 .tls_config(ClientTlsConfig::new().with_native_roots())
-                .map_err(bad)?;
+                .map_err(|error| ClientError::bad_endpoint(endpoint, &error))?;
         }
         let channel = target.connect_lazy().map_err(BoxError::from);
         Ok(Self::over(BoxCloneSyncService::new(channel), endpoint))

@@ -187,8 +187,9 @@ async fn inbox(walk: &mut Walk) {
 async fn held(walk: &mut Walk) {
     let folder = walk.installation.join("memory");
     let file = write(&folder, "bytes.txt", &[b'a', 0xff, b'b']);
-    let imported = walk.ok(&["memory", "import", &file]).await;
-    let held = name(&imported["results"][0]["held"]);
+    let imported = walk.installation.run(&["memory", "import", &file, "--json"]).await;
+    assert_eq!(imported.code, Some(1), "what is held is not remembered");
+    let held = name(&imported.json()["results"][0]["held"]);
     walk.ok(&["memory", "held", "list"]).await;
     let saved = folder.join("saved.bin");
     walk.ok(&["memory", "held", "save", &held, saved.to_str().unwrap()])

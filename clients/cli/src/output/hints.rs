@@ -4,6 +4,22 @@
 
 use steward_client::{ClientError, ErrorOrigin};
 
+/// What went wrong, in a sentence. Where the message leaves the cause to the metadata, as that of a source which did not
+/// deliver does, the cause is part of the sentence.
+pub fn sentence(error: &ClientError) -> String {
+    let said = error.to_string();
+    with_cause(&said, error)
+}
+
+/// `said` with the cause that the error's metadata name, unless it is there already.
+pub(super) fn with_cause(said: &str, error: &ClientError) -> String {
+    let cause = error.metadata.iter().find(|(key, _)| *key == "problem");
+    match cause {
+        Some((_, cause)) if !cause.is_empty() && !said.contains(cause.as_str()) => format!("{said}: {cause}"),
+        _ => said.to_owned(),
+    }
+}
+
 /// The next step after this error, if there is one. A gate of the skill registry gives its own.
 pub(super) fn hint(error: &ClientError) -> Option<&str> {
     if error.origin == ErrorOrigin::Transport {

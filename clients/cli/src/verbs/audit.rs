@@ -44,7 +44,7 @@ pub struct Filter {
     #[arg(long)]
     unattributed: bool,
     /// At most this many.
-    #[arg(long, default_value_t = 50, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 50, value_parser = at_least_one::<usize>)]
     limit: usize,
 }
 

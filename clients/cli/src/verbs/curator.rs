@@ -35,7 +35,7 @@ pub enum Verb {
     /// List runs, newest first.
     History {
         /// At most this many.
-        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one::<usize>)]
         limit: usize,
     },
     /// Show the report of a run.

@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use steward_proto::hub::v1 as pb;
 
 use crate::connect::Session;
+use crate::fault::at_least_one;
 use crate::output::{ALL, Output, gather};
 
 /// Verbs of `steward hub`.
@@ -21,7 +22,7 @@ pub enum Verb {
         /// Words, or the address of a site.
         query: Vec<String>,
         /// At most this many of each source.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one::<u16>)]
         limit: u16,
     },
     /// Bring a skill into quarantine and show what was found in it; nothing is installed.
@@ -72,7 +73,7 @@ pub enum Verb {
     /// List what is in quarantine, oldest first.
     Items {
         /// At most this many.
-        #[arg(long, default_value_t = ALL, hide_default_value = true)]
+        #[arg(long, default_value_t = ALL, hide_default_value = true, value_parser = at_least_one::<usize>)]
         limit: usize,
     },
     /// Show an item of quarantine: findings, capabilities, and what it would change.
@@ -142,7 +143,7 @@ pub enum Verb {
     /// List what was done, oldest first.
     Audit {
         /// At most this many.
-        #[arg(long, default_value_t = ALL, hide_default_value = true)]
+        #[arg(long, default_value_t = ALL, hide_default_value = true, value_parser = at_least_one::<usize>)]
         limit: usize,
     },
     /// Check that the log is whole and that an entry is in it; exit code 1 when not.
@@ -327,7 +328,12 @@ async fn installed(verb: Verb, session: &Session, output: &mut Output) -> anyhow
         Verb::Plan { skill } => {
             let name = skill_name(session, &skill);
             let answer = hub.plan_hub_update(pb::PlanHubUpdateRequest { name }).await?;
-            output.answer(&answer, |output, answer| show::plan(output, answer.plan.as_ref()))
+            output.answer(&answer, |output, answer| show::plan(output, answer.plan.as_ref()))?;
+            // Nobody knows then whether there is something newer.
+            match answer.plan.as_ref().map(pb::HubPlan::state) {
+                Some(pb::HubPlanState::SourceUnavailable) => Err(crate::Said.into()),
+                _ => Ok(()),
+            }
         }
         _ => Ok(()),
     }

@@ -78,7 +78,7 @@ pub enum Verb {
         #[arg(required = true)]
         query: Vec<String>,
         /// At most this many conversations.
-        #[arg(long, default_value_t = 3)]
+        #[arg(long, default_value_t = 3, value_parser = at_least_one::<i32>)]
         limit: i32,
         /// Order.
         #[arg(long, value_enum, default_value_t = Sort::Relevance)]
@@ -107,13 +107,13 @@ pub enum Verb {
         #[arg(long, default_value_t = 0)]
         from: u64,
         /// At most this many messages.
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 50, value_parser = at_least_one::<i32>)]
         limit: i32,
     },
     /// List recent conversations.
     Browse {
         /// At most this many.
-        #[arg(long, default_value_t = 10)]
+        #[arg(long, default_value_t = 10, value_parser = at_least_one::<i32>)]
         limit: i32,
     },
     /// Look around one message.
@@ -123,7 +123,7 @@ pub enum Verb {
         /// Number of the message.
         seq: u64,
         /// Messages before and after it.
-        #[arg(long, default_value_t = 5)]
+        #[arg(long, default_value_t = 5, value_parser = at_least_one::<i32>)]
         window: i32,
         /// Only what this one said. May be repeated.
         #[arg(long, value_enum)]
@@ -134,7 +134,7 @@ pub enum Verb {
     /// List the backups of the team, newest first (admins).
     Backups {
         /// At most this many.
-        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one::<usize>)]
         limit: usize,
     },
     /// Put a backup in the place of the team's conversations (admins). What is there now is set aside as a backup.
@@ -218,9 +218,17 @@ pub async fn run(verb: Verb, session: &Session, output: &mut Output) -> anyhow::
         shape: Some(shape),
         current_session: String::new(),
     };
-    output.answer(&session.client.recall.search(request).await?, |output, answer| {
-        show(output, answer, whole);
-    })
+    let answer = session.client.recall.search(request).await?;
+    output.answer(&answer, |output, answer| show(output, answer, whole))?;
+    // Nothing was found, and nobody knows whether there is something.
+    if found_nothing(&answer) && !answer.incomplete.is_empty() {
+        return Err(Said.into());
+    }
+    Ok(())
+}
+
+fn found_nothing(answer: &pb::SearchResponse) -> bool {
+    answer.conversations.is_empty() && answer.messages.is_empty()
 }
 
 fn at(given: Option<&str>) -> anyhow::Result<Option<prost_types::Timestamp>> {
@@ -258,8 +266,12 @@ fn show(output: &mut Output, answer: &pb::SearchResponse, whole: bool) {
     for message in &answer.messages {
         show_message(output, message);
     }
-    if answer.conversations.is_empty() && answer.messages.is_empty() {
-        output.line("Nothing found.");
+    if found_nothing(answer) {
+        output.line(if answer.incomplete.is_empty() {
+            "Nothing found."
+        } else {
+            "Nothing found in what could be searched."
+        });
     }
     if answer.widened {
         output.aside("No conversation has all the words; these have some of them.");

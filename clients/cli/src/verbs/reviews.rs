@@ -16,7 +16,7 @@ pub enum Verb {
         #[arg(long, default_value = "", hide_default_value = true)]
         session: String,
         /// At most this many.
-        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one::<usize>)]
         limit: usize,
     },
     /// Show what a review looked at, wrote and turned down.

@@ -22,7 +22,7 @@ pub enum Verb {
     /// List your conversations, most recently active first.
     List {
         /// At most this many.
-        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one::<usize>)]
         limit: usize,
     },
     /// Show a conversation: settings, tokens, how its requests extended each other; with --prompt the frozen prompt.

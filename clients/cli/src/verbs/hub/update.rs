@@ -8,7 +8,7 @@ use steward_proto::hub::v1::fetch_hub_update_response::Event;
 
 use super::{Choice, fetch, show, skill_name};
 use crate::connect::{Session, request_id};
-use crate::output::{ALL, Cell, Output, Tone, gather, json_of, printable, short, word};
+use crate::output::{ALL, Cell, Output, Tone, gather, json_of, printable, sentence, short, word};
 
 /// What became of one skill.
 struct Outcome {
@@ -60,7 +60,12 @@ pub(super) async fn update(
             Ok(outcome) => outcome,
             Err(error) => Outcome {
                 failed: true,
-                ..Outcome::new(&name, "failed", Tone::Bad, format!("{error} ({})", error.reason))
+                ..Outcome::new(
+                    &name,
+                    "failed",
+                    Tone::Bad,
+                    format!("{} ({})", sentence(&error), error.reason),
+                )
             },
         });
         output.progress("");
@@ -111,7 +116,13 @@ async fn one(name: &str, choice: Choice, session: &Session, output: &mut Output)
     match plan.state() {
         State::Current | State::Unspecified => return outcome("current", Tone::Side, ""),
         State::GoneUpstream => return outcome("gone upstream", Tone::Notice, "what is installed stays"),
-        State::SourceUnavailable => return outcome("source not available", Tone::Notice, &plan.problem),
+        // Nobody knows then whether there is something newer.
+        State::SourceUnavailable => {
+            return Ok(Outcome {
+                failed: true,
+                ..Outcome::new(name, "source not available", Tone::Bad, &*plan.problem)
+            });
+        }
         State::Cooling => {
             let note = format!("{} is too young to be taken without a word", plan.revision);
             return outcome("cooling", Tone::Side, &note);

@@ -4,7 +4,7 @@ use steward_proto::hub::v1 as pb;
 
 use super::{show, skill_name};
 use crate::connect::Session;
-use crate::output::{ALL, Output, gather, short};
+use crate::output::{ALL, Output, counted, gather, short};
 
 /// The withdrawal that a person means: by a digest, or by an installed skill.
 async fn named(tree: &str, session: &Session) -> anyhow::Result<String> {
@@ -87,13 +87,14 @@ pub(super) async fn check(session: &Session, output: &mut Output) -> anyhow::Res
         parent: session.team.clone(),
     };
     let mut stream = session.client.hub.check_hub_skills(request).await?;
-    let (mut count, mut withdrawn) = (0, false);
+    let (mut count, mut unheard, mut withdrawn) = (0, 0, false);
     while let Some(answer) = stream.message().await? {
         count += 1;
         output.progress(&format!("{} of {}", answer.position, answer.total));
         let standing = answer.withdrawal.as_ref().map(pb::HubWithdrawal::standing);
         let in_force = matches!(standing, Some(pb::HubStanding::Yanked | pb::HubStanding::Revoked));
         withdrawn |= in_force;
+        unheard += usize::from(!answer.problem.is_empty());
         if !in_force && !answer.changed && answer.problem.is_empty() && !output.is_json() {
             continue;
         }
@@ -111,8 +112,31 @@ pub(super) async fn check(session: &Session, output: &mut Output) -> anyhow::Res
         return Err(crate::Said.into());
     }
     if !output.is_json() {
-        let all = crate::output::counted(count, "skill");
-        output.line(&format!("{all} checked; nothing is withdrawn."));
+        output.line(&nothing_withdrawn(count, unheard));
+    }
+    // Where nobody was heard nothing was checked.
+    if count > 0 && unheard == count {
+        return Err(crate::Said.into());
     }
     Ok(())
+}
+
+fn nothing_withdrawn(count: usize, unheard: usize) -> String {
+    let all = counted(count, "skill");
+    match unheard {
+        0 => format!("{all} checked; nothing is withdrawn."),
+        _ => format!("{all} checked, {unheard} of them without everyone's answer; nothing is known to be withdrawn."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_not_told_as_all_is_well() {
+        assert_eq!(nothing_withdrawn(2, 0), "2 skills checked; nothing is withdrawn.");
+        let said = nothing_withdrawn(2, 1);
+        assert!(said.contains("1 of them without everyone's answer"), "{said}");
+    }
 }

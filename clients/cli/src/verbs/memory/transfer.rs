@@ -125,7 +125,8 @@ fn holding(output: &mut Output, item: &pb::ExportUserMemoryResponse) {
     output.line(&printable(&said));
 }
 
-/// Adds the entries of a file to a store.
+/// Adds the entries of a file to a store. Exit code 1 when one of them is not remembered now: refused, or held since it is
+/// no text.
 pub(super) async fn import(
     store: String,
     file: &Path,
@@ -143,11 +144,8 @@ pub(super) async fn import(
         request_id: request_id(),
     };
     let answer = session.client.memory.import_entries(request).await?;
-    let refused = answer
-        .results
-        .iter()
-        .filter(|result| outcome(result).0 == "refused")
-        .count();
+    let held = became(&answer, "held");
+    let refused = became(&answer, "refused");
     output.answer(&answer, |output, answer| {
         let same = texts.len() == answer.results.len();
         let rows = answer.results.iter().enumerate().map(|(index, result)| {
@@ -161,12 +159,21 @@ pub(super) async fn import(
         });
         output.table(&["", "entry", ""], rows.collect(), "The file has no entries.");
         let kept = if dry_run { ", nothing was kept" } else { "" };
+        let missing = if held + refused > 0 {
+            "; what is held or refused is not remembered"
+        } else {
+            ""
+        };
         output.aside(&format!(
-            "{}, {refused} refused{kept}",
+            "{}, {held} held, {refused} refused{kept}{missing}",
             entries_of(answer.results.len())
         ));
     })?;
-    if refused > 0 { Err(Said.into()) } else { Ok(()) }
+    if held + refused > 0 { Err(Said.into()) } else { Ok(()) }
+}
+
+fn became(answer: &pb::ImportEntriesResponse, what: &str) -> usize {
+    answer.results.iter().filter(|result| outcome(result).0 == what).count()
 }
 
 /// What became of an entry, and why where there is more to say.

@@ -77,7 +77,8 @@ pub(super) async fn restore(given: &str, yes: bool, session: &Session, output: &
     output.progress("");
     output.answer(&answer?, |output, answer| {
         let messages = counted(usize::try_from(answer.messages).unwrap_or(usize::MAX), "message");
-        output.line(&format!("Restored: {messages} in {} conversations.", answer.sessions));
+        let conversations = counted(usize::try_from(answer.sessions).unwrap_or(usize::MAX), "conversation");
+        output.line(&format!("Restored: {messages} in {conversations}."));
         if !answer.set_aside.is_empty() {
             output.aside(&format!("what was there is {}", answer.set_aside));
         }

@@ -94,6 +94,8 @@ pub(super) async fn export(arguments: Export, session: &Session, output: &mut Ou
 /// Runs `import`. Exit code 1 when a line was not taken in.
 pub(super) async fn import(arguments: Import, session: &Session, output: &mut Output) -> anyhow::Result<()> {
     let mut total = pb::ImportSessionsResponse::default();
+    // What a foreign file has that could not even be sent is not taken in either.
+    let mut is_whole = true;
     match arguments.from {
         From::Jsonl => {
             for path in &arguments.files {
@@ -103,6 +105,7 @@ pub(super) async fn import(arguments: Import, session: &Session, output: &mut Ou
         From::Hermes => {
             for path in &arguments.files {
                 let converted = hermes_file::convert(&session.user, path).await?;
+                is_whole &= converted.problems.is_empty();
                 tell(path, &converted, output);
                 absorb(&mut total, send_lines(&converted, session).await?);
             }
@@ -117,13 +120,14 @@ pub(super) async fn import(arguments: Import, session: &Session, output: &mut Ou
                 let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 let converted = claude_code::convert(&session.user, &name, &bytes);
+                is_whole &= converted.problems.is_empty();
                 tell(path, &converted, output);
                 absorb(&mut total, send_lines(&converted, session).await?);
             }
         }
     }
     output.answer(&total, show)?;
-    if total.problems.is_empty() {
+    if is_whole && total.problems.is_empty() && total.more_problems == 0 {
         Ok(())
     } else {
         Err(Said.into())

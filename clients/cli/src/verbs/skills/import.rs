@@ -16,7 +16,7 @@ use super::folder::{self, Candidate};
 use super::{change, report};
 use crate::Said;
 use crate::connect::{Session, request_id};
-use crate::output::{Output, Tone, counted, json_of, printable};
+use crate::output::{Output, Tone, counted, json_of, printable, sentence};
 
 /// Arguments of `steward skills import`.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ enum Outcome {
     Unchanged,
     /// It could be created or updated; nothing was kept.
     Valid,
-    /// It is there, but not every file of it.
+    /// Not every file of it is there, or would be.
     Incomplete,
     /// Both sides changed the same lines; nothing was done.
     Conflict,
@@ -121,7 +121,7 @@ pub(super) async fn run(arguments: Arguments, session: &Session, output: &mut Ou
     finish(&rows, arguments.dry_run, output)
 }
 
-/// Judges one skill without keeping anything. Exit code 1 when it could not be used.
+/// Judges one skill without keeping anything. Exit code 1 when it could not be used, or not whole.
 pub(super) async fn check(arguments: Check, session: &Session, output: &mut Output) -> anyhow::Result<()> {
     let mut found = folder::scan(&root(&arguments.folder)?, "");
     if let Some(unread) = found.unreadable.pop() {
@@ -130,6 +130,7 @@ pub(super) async fn check(arguments: Check, session: &Session, output: &mut Outp
     let (Some(candidate), None) = (found.candidates.pop(), found.candidates.pop()) else {
         bail!("the folder holds several skills; `steward skills import --dry-run` looks at all of them");
     };
+    let is_whole = candidate.left_out.is_empty();
     for left_out in &candidate.left_out {
         output.warn(&format!("not looked at: {left_out}"));
     }
@@ -150,7 +151,7 @@ pub(super) async fn check(arguments: Check, session: &Session, output: &mut Outp
             output.warn(&format!("it could not be used: {}", answer.broken_reason));
         }
     })?;
-    if answer.broken_reason.is_empty() {
+    if is_whole && answer.broken_reason.is_empty() {
         Ok(())
     } else {
         Err(Said.into())
@@ -217,6 +218,7 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
     };
     let (done, answer) = ask(request, arguments, session).await;
     let mut notes = candidate.left_out;
+    let is_whole = notes.is_empty();
     match answer {
         Err(error) => {
             notes.insert(0, told(&error));
@@ -233,9 +235,10 @@ async fn bring(candidate: Candidate, arguments: &Arguments, session: &Session) -
         Ok(answer) => {
             let outcome = match (answer.unchanged, arguments.dry_run) {
                 _ if !answer.conflicts.is_empty() => Outcome::Conflict,
+                // What is left out is missing, whether the rest was there already or would be kept.
+                _ if !is_whole => Outcome::Incomplete,
                 (true, _) => Outcome::Unchanged,
                 (false, true) => Outcome::Valid,
-                (false, false) if !notes.is_empty() => Outcome::Incomplete,
                 (false, false) => done,
             };
             notes.extend(merges(&answer));
@@ -314,8 +317,8 @@ fn told(error: &ClientError) -> String {
         .map(|field| format!("{}: {}", field.field, field.description));
     let fields: Vec<_> = fields.collect();
     if fields.is_empty() {
-        format!("{} ({})", error, error.reason)
+        format!("{} ({})", sentence(error), error.reason)
     } else {
-        format!("{} ({}: {})", error, error.reason, fields.join(", "))
+        format!("{} ({}: {})", sentence(error), error.reason, fields.join(", "))
     }
 }
