@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt as _};
 use steward_base::names::{TeamId, UserId};
 use steward_base::{Caller, Clock, Origin};
 use steward_memory_core::provider::{
@@ -33,6 +34,10 @@ pub(crate) use self::mem0::Mem0Provider;
 const TOOL_TIME: Duration = Duration::from_secs(20);
 /// How long a provider has to erase a person: whoever asks for it waits for more than this one.
 const ERASE_TIME: Duration = Duration::from_secs(10);
+/// Names the end of a session, whoever tells of it.
+const SESSION_END: &str = "session-end";
+/// How many sessions are ended at once.
+const AT_ONCE: usize = 8;
 /// How long lines have to empty when the service stops.
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// How long somebody waits for a write who wants to know what became of it; the write goes on.
@@ -218,12 +223,14 @@ impl Desk {
         attached.queue(scope, Task::Tell(event, id))
     }
 
-    /// Has everything of a person erased: what waits to be told of them is not told any more (`M-14`).
+    /// Has everything of a person erased: what waits to be told of them is not told any more, and the sessions that it was told
+    /// of are over first (`M-14`).
     pub(crate) async fn erase(&self, team: &TeamId, user: &UserId) -> PersonErasure {
         let Some(attached) = self.attached.get(team) else {
             return PersonErasure::None;
         };
-        attached.abandon(user).await;
+        let open = attached.abandon(user).await;
+        attached.end(open).await;
         match timeout(ERASE_TIME, attached.provider.erase_person(team, user)).await {
             Ok(Ok(Erasing::Erased)) => PersonErasure::Erased,
             Ok(Ok(Erasing::Unsupported)) => PersonErasure::Unsupported,
@@ -289,14 +296,26 @@ impl Attached {
             .map_or(Asked::Unavailable, |fate| Asked::Answered(Queued(fate)))
     }
 
-    /// Takes the person's lines away with all that waits in them.
-    async fn abandon(&self, user: &UserId) {
-        let lanes: Vec<Lane> = {
+    /// Takes the person's lines away with all that waits in them; gives the sessions that had one.
+    async fn abandon(&self, user: &UserId) -> Vec<Scope> {
+        let (sessions, lanes): (Vec<Scope>, Vec<Lane>) = {
             let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-            let own: Vec<Scope> = lanes.keys().filter(|scope| scope.user == *user).cloned().collect();
-            own.iter().filter_map(|scope| lanes.remove(scope)).collect()
+            lanes.extract_if(|scope, _| scope.user == *user).unzip()
         };
         futures::future::join_all(lanes.into_iter().map(Lane::abandon)).await;
+        sessions
+    }
+
+    /// Says of sessions that they ended. What becomes of it is logged at most: all of them are erased next.
+    async fn end(&self, sessions: Vec<Scope>) {
+        let telling = sessions.into_iter().map(|scope| async move {
+            let told = self.provider.observe(&scope, &Event::SessionEnd, SESSION_END);
+            self.ask(self.patience, told).await
+        });
+        let all = stream::iter(telling).buffer_unordered(AT_ONCE).collect::<Vec<_>>();
+        if timeout(ERASE_TIME, all).await.is_err() {
+            tracing::warn!("an external memory was not told of all sessions of an erased person that they ended");
+        }
     }
 
     async fn drain(&self) {

@@ -38,6 +38,28 @@ async fn a_person_is_erased_from_the_external_memory_or_the_answer_says_why_not(
     }
 }
 
+/// `M-14`: of the sessions of this person alone, and whatever the provider makes of the rest.
+#[tokio::test]
+async fn the_sessions_of_an_erased_person_are_over_for_the_external_memory() {
+    let reference = Arc::new(Reference::default());
+    let (desk, _) = desk(reference.clone());
+    for session in ["s1", "s2"] {
+        let told = desk.sync(&ann(), &scope(session), "t1".to_owned(), "hello", "hi");
+        assert_eq!(made(told).await, Asked::Answered(()));
+    }
+    let bob = Scope {
+        user: UserId::parse("bob").unwrap(),
+        ..scope("s3")
+    };
+    let told = desk.sync(&ann(), &bob, "t1".to_owned(), "hello", "hi");
+    assert_eq!(made(told).await, Asked::Answered(()));
+    let before = reference.heard().len();
+    desk.erase(&red(), &person()).await;
+    assert_eq!(reference.heard()[before..], ["SessionEnd", "SessionEnd"]);
+    desk.erase(&red(), &person()).await;
+    assert_eq!(reference.heard().len(), before + 2, "once");
+}
+
 /// `M-14`.
 #[tokio::test(start_paused = true)]
 async fn one_that_does_not_answer_has_failed_and_what_waited_is_told_no_more() {
