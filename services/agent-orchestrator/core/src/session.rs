@@ -171,6 +171,8 @@ pub struct Session {
     pub open_turn: Option<String>,
     /// What the prompt was assembled from, as [`KeptSetup`] writes it; empty where nobody kept it, and in lists.
     pub setup: Vec<u8>,
+    /// Whether the setup says that its turns have an external memory beside them.
+    pub external_memory: bool,
     /// Changes whenever the session does.
     pub etag: String,
 }

@@ -27,7 +27,7 @@ use crate::sessions::Sessions;
 use crate::signer::{KeySigner, Minter};
 use crate::sqlite::SqliteAccessStore;
 use crate::start;
-use crate::turns::{Limits, Parts, Turns};
+use crate::turns::{KeptSessions, Limits, Parts, Turns};
 
 /// The service's folder below the data folder.
 const FOLDER: &str = "agent";
@@ -184,10 +184,10 @@ fn conversations(
         skills,
         recall: RecallClient::new(deps.recall.clone()),
     });
-    let locks = SessionLocks::default();
+    let (locks, kept) = (SessionLocks::default(), KeptSessions::default());
     let sessions = Sessions::new(
         Arc::clone(&store),
-        locks.clone(),
+        (locks.clone(), kept.clone()),
         Arc::new(knowledge),
         models.clone(),
         Arc::clone(clock),
@@ -196,6 +196,7 @@ fn conversations(
     let turns = Turns::new(Parts {
         sessions: store,
         locks,
+        kept,
         models: models.clone(),
         tools: Arc::new(tools),
         beside: Arc::new(beside),

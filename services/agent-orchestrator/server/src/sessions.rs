@@ -25,6 +25,7 @@ use crate::model::Models;
 use crate::owed::Owed;
 use crate::peers::{About, Knowledge, Known, Offered};
 use crate::signer::Person;
+use crate::turns::KeptSessions;
 
 pub(crate) use lifecycle::Branch;
 pub(crate) use update::Change;
@@ -48,6 +49,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Sessions {
     store: Arc<dyn SessionStore>,
     locks: SessionLocks,
+    kept: KeptSessions,
     knowledge: Arc<dyn Knowledge>,
     models: Models,
     clock: Arc<dyn Clock>,
@@ -77,7 +79,7 @@ struct Assembly<'a> {
 impl Sessions {
     pub(crate) fn new(
         store: Arc<dyn SessionStore>,
-        locks: SessionLocks,
+        (locks, kept): (SessionLocks, KeptSessions),
         knowledge: Arc<dyn Knowledge>,
         models: Models,
         clock: Arc<dyn Clock>,
@@ -86,6 +88,7 @@ impl Sessions {
         Self {
             store,
             locks,
+            kept,
             knowledge,
             models,
             clock,
@@ -156,7 +159,9 @@ impl Sessions {
             exposures: known.exposures,
             setup,
         };
-        self.store.create_session(new, &wanted.request_id).await
+        let session = self.store.create_session(new, &wanted.request_id).await?;
+        self.kept.keep_new(&session, self.clock.now());
+        Ok(session)
     }
 
     /// The prompt, with what is known now.

@@ -48,11 +48,11 @@ use crate::owed::Owed;
 use crate::peers::Beside;
 use crate::signer::{Minter, Person};
 
-use kept::KeptSessions;
 use lines::Lines;
 use registry::Registry;
 
 pub(crate) use beside::has_provider;
+pub(crate) use kept::KeptSessions;
 pub(crate) use log::Following;
 
 /// The built-in tools, as a turn calls them.
@@ -86,6 +86,8 @@ pub(crate) struct Limits {
 pub(crate) struct Parts {
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) locks: SessionLocks,
+    /// Sessions for their next turn.
+    pub(crate) kept: KeptSessions,
     pub(crate) models: Models,
     pub(crate) tools: Arc<dyn ToolRunner>,
     pub(crate) beside: Arc<dyn Beside>,
@@ -105,7 +107,6 @@ struct Shared {
     parts: Parts,
     registry: Registry,
     lines: Lines,
-    kept: KeptSessions,
     metrics: TurnMetrics,
 }
 
@@ -147,7 +148,6 @@ impl Turns {
             parts,
             registry,
             lines: Lines::default(),
-            kept: KeptSessions::default(),
             metrics,
         }))
     }
@@ -169,7 +169,7 @@ impl Turns {
     }
 
     fn kept(&self) -> &KeptSessions {
-        &self.0.kept
+        &self.0.parts.kept
     }
 
     fn metrics(&self) -> &TurnMetrics {

@@ -13,7 +13,7 @@ use super::store::{
     Append, Appended, DueReview, ExpiredTurn, Fork, MessagePage, NewSession, Opened, Rewind, SessionPage, SessionStore,
     SessionUpdate, TurnUpdate,
 };
-use super::{Counters, Message, Prefix, Session, SessionKey, Turn, Usage};
+use super::{Counters, KeptSetup, Message, Prefix, Session, SessionKey, Turn, Usage};
 use crate::error::Error;
 
 #[derive(Debug)]
@@ -139,6 +139,7 @@ impl Kept {
             session.stable_prompt_bytes = anew.stable_prompt_bytes;
             session.tools_json = anew.tools_json.into();
             session.client_tools = anew.client_tools;
+            session.external_memory = KeptSetup::has_provider(&anew.setup);
             session.setup = anew.setup;
             session.exposures = anew.exposures;
             session.prefix = Prefix {
@@ -347,6 +348,7 @@ impl SessionStore for InMemorySessionStore {
             created: now,
             last_active: now,
             open_turn: None,
+            external_memory: KeptSetup::has_provider(&new.setup),
             setup: new.setup,
             etag: "0".to_owned(),
         };

@@ -186,6 +186,7 @@ pub(super) mod tests {
             last_active: Timestamp::from_secs(0),
             open_turn: None,
             setup: Vec::new(),
+            external_memory: false,
             etag: String::new(),
         }
     }

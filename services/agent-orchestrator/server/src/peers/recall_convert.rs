@@ -4,8 +4,9 @@
 use steward_base::names::{SessionId, TeamId, parse_session, parse_user, session_name, user_name};
 use steward_base::{Integrity, Span, SpanOrigin, Timestamp};
 use steward_orchestrator_core::session::{
-    Append, ClientTool, Counters, DueReview, ExpiredTurn, Exposure, Message, Native, NewMessage, NewSession, OpenCall,
-    Prefix, Said, Session, SessionKey, SessionUpdate, ToolCall, Turn, TurnLease, TurnState, TurnUpdate, Usage,
+    Append, ClientTool, Counters, DueReview, ExpiredTurn, Exposure, KeptSetup, Message, Native, NewMessage, NewSession,
+    OpenCall, Prefix, Said, Session, SessionKey, SessionUpdate, ToolCall, Turn, TurnLease, TurnState, TurnUpdate,
+    Usage,
 };
 use steward_proto::common::v1 as common;
 use steward_proto::recall::v1 as pb;
@@ -66,6 +67,7 @@ pub(super) fn session_from_pb(session: pb::Session) -> Result<Session, String> {
         created: timestamp(session.create_time),
         last_active: timestamp(session.last_active_time),
         open_turn: Some(session.open_turn).filter(|turn| !turn.is_empty()),
+        external_memory: KeptSetup::has_provider(&session.setup),
         setup: session.setup.into(),
         etag: session.etag,
     })

@@ -34,7 +34,7 @@ use crate::owed::InMemoryOwed;
 use crate::peers::{About, Knowledge, Known, Offered};
 use crate::sessions::Sessions;
 use crate::signer::{KeySigner, Minter, Person};
-use crate::turns::{Limits, Parts, Turns};
+use crate::turns::{KeptSessions, Limits, Parts, Turns};
 
 pub(crate) use beside::{FakeBeside, Mood};
 pub(crate) use store::{CrashingStore, When};
@@ -175,10 +175,10 @@ impl World {
         let signer = Arc::new(KeySigner::new(TokenSigner::generate().unwrap()));
         let minter = Minter::new(signer, Arc::clone(&clock), Arc::new(self.ids.clone()));
         let knowledge: Arc<dyn Knowledge> = Arc::clone(&self.knowledge) as _;
-        let locks = SessionLocks::default();
+        let (locks, kept) = (SessionLocks::default(), KeptSessions::default());
         let facade = Sessions::new(
             Arc::clone(&sessions),
-            locks.clone(),
+            (locks.clone(), kept.clone()),
             knowledge,
             models.clone(),
             Arc::clone(&clock),
@@ -188,6 +188,7 @@ impl World {
         let turns = Turns::new(Parts {
             sessions,
             locks,
+            kept,
             models: models.clone(),
             tools: Arc::clone(&self.tools) as _,
             beside: Arc::clone(&self.beside) as _,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use steward_client::ambient;
 use steward_orchestrator_core::Error;
-use steward_orchestrator_core::session::{Exposure, KeptSetup, Message, NewMessage, Said, Session, SessionKey};
+use steward_orchestrator_core::session::{Exposure, Message, NewMessage, Said, Session, SessionKey};
 use steward_orchestrator_core::turn::{Beside as With, UserMessage, own_words};
 use steward_runtime::Policy;
 
@@ -43,7 +43,7 @@ pub(super) fn at(person: &Person, key: &SessionKey, turn: &str) -> At {
 
 /// Whether the session's turns have an external memory beside them. Only a person's own session does (`M-19`).
 pub(crate) fn has_provider(session: &Session) -> bool {
-    session.foreground && KeptSetup::has_provider(&session.setup)
+    session.foreground && session.external_memory
 }
 
 /// Whether a text may be a command: a slash with a word directly behind it.

@@ -1,12 +1,13 @@
-//! Sessions as they were read after their last turn here, so that the next turn need not read its session before it stores
-//! the message.
+//! Sessions as they were made here, or read after their last turn here, so that the next turn need not read its session
+//! before it stores the message.
 //!
 //! A guess and no more. The append that is built on one names its number and etag; whatever changed in between, here, in
 //! another process or by a person, makes recall refuse it in the transaction, and the session is read as ever. So nothing
 //! here has to be told of changes, and losing all of it loses nothing but time.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use steward_base::Timestamp;
@@ -32,9 +33,15 @@ struct Entry {
     since: Timestamp,
 }
 
-/// The sessions that are kept.
-#[derive(Default)]
-pub(super) struct KeptSessions(Mutex<Kept>);
+/// The sessions that are kept. Clones are the same ones.
+#[derive(Clone, Default)]
+pub(crate) struct KeptSessions(Arc<Mutex<Kept>>);
+
+impl fmt::Debug for KeptSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptSessions").finish_non_exhaustive()
+    }
+}
 
 impl KeptSessions {
     /// Takes the session out, if it is there.
@@ -42,6 +49,19 @@ impl KeptSessions {
         let mut kept = self.kept();
         kept.drop_outdated(now);
         kept.remove(key)
+    }
+
+    /// Keeps a session that was just made, for its first turn.
+    pub(crate) fn keep_new(&self, session: &Session, now: Timestamp) {
+        // Another try of the same request may have been faster, and something said since.
+        if session.last_seq == 0 && session.open_turn.is_none() {
+            let opened = Opened {
+                session: session.clone(),
+                turn: None,
+                history: Vec::new(),
+            };
+            self.keep(opened, now);
+        }
     }
 
     /// Keeps the session in place of what was kept of it before.
@@ -155,6 +175,7 @@ mod tests {
             last_active: Timestamp::default(),
             open_turn: None,
             setup: Vec::new(),
+            external_memory: false,
             etag: "1".to_owned(),
         };
         Opened {

@@ -30,7 +30,7 @@ async fn a_turn_that_follows_another_begins_with_storing_its_message() {
     process.store.read_ahead().await;
     assert_eq!(
         process.store.asked(),
-        ["opened t1", "append t1/user", "append t1/1/final", "opened "]
+        ["append t1/on-0/user", "append t1/1/final", "opened "]
     );
     assert_eq!(say(&world, &process, &session, "t2").await, "3 messages");
     process.store.read_ahead().await;
