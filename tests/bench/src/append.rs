@@ -23,7 +23,7 @@ pub(crate) async fn run(options: &History, arguments: &Arguments) -> anyhow::Res
     let corpus = Corpus::of(options, arguments.seed)?;
     let folder = arguments.fresh_folder()?;
     let ours = Box::pin(ours(folder.path(), &corpus)).await?;
-    let (floor, floor_bytes) = floor(folder.path(), &corpus).await?;
+    let (floor, floor_bytes) = floor(folder.path(), &corpus)?;
     let messages = corpus.message_count();
     Ok(json!({
         "messages": messages,
@@ -93,8 +93,8 @@ async fn ours(folder: &Path, corpus: &Corpus) -> anyhow::Result<Ours> {
     })
 }
 
-async fn floor(folder: &Path, corpus: &Corpus) -> anyhow::Result<(Meter, u64)> {
-    let mut bare = Bare::open(folder, FLOOR).await?;
+fn floor(folder: &Path, corpus: &Corpus) -> anyhow::Result<(Meter, u64)> {
+    let bare = Bare::open(folder, FLOOR)?;
     let mut meter = Meter::default();
     for message in corpus.sessions.iter().flat_map(|session| &session.messages) {
         let role = match message.role {
@@ -103,9 +103,7 @@ async fn floor(folder: &Path, corpus: &Corpus) -> anyhow::Result<(Meter, u64)> {
             Role::Tool => "tool",
         };
         let text = message.searchable();
-        let values = [role, text.as_str()];
-        let insert = bare.commit("INSERT INTO message (role, said) VALUES (?, ?)", &values);
-        meter.time(insert).await?;
+        meter.time_blocking(|| bare.commit("INSERT INTO message (role, said) VALUES (?, ?)", (role, &text)))?;
     }
-    Ok((meter, bare.close().await?))
+    Ok((meter, bare.close()?))
 }

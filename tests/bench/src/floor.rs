@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _};
+use rusqlite::{Connection, Params};
 
 use crate::corpus::is_han;
 
-/// A bare database with durable commits: write-ahead log, `synchronous=FULL`.
+/// A bare database with durable commits: write-ahead log, `synchronous=FULL`. Everything is done where the caller is.
 #[derive(Debug)]
 pub(crate) struct Bare {
-    connection: SqliteConnection,
+    connection: Connection,
     path: PathBuf,
 }
 
@@ -20,40 +19,29 @@ const FILE: &str = "floor.db";
 
 impl Bare {
     /// A fresh database in `folder` with these tables.
-    pub(crate) async fn open(folder: &Path, schema: &'static str) -> anyhow::Result<Self> {
+    pub(crate) fn open(folder: &Path, schema: &str) -> anyhow::Result<Self> {
         let path = folder.join(FILE);
-        let mut connection = SqliteConnectOptions::new()
-            .filename(&path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .connect()
-            .await
-            .context("open the bare database")?;
-        sqlx::raw_sql(schema).execute(&mut connection).await?;
+        let connection = Connection::open(&path).context("open the bare database")?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.execute_batch(schema)?;
         Ok(Self { connection, path })
     }
 
     /// One statement in a durable transaction of its own.
-    pub(crate) async fn commit(&mut self, sql: &'static str, values: &[&str]) -> anyhow::Result<()> {
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
-        let mut query = sqlx::query(sql);
-        for value in values {
-            query = query.bind(*value);
-        }
-        query.execute(&mut *transaction).await?;
-        transaction.commit().await?;
+    pub(crate) fn commit(&self, sql: &str, values: impl Params) -> anyhow::Result<()> {
+        self.connection.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
     /// The connection, for reads and for loading.
-    pub(crate) fn connection(&mut self) -> &mut SqliteConnection {
-        &mut self.connection
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// Writes the log back and tells how many bytes the database has.
-    pub(crate) async fn close(self) -> anyhow::Result<u64> {
-        self.connection.close().await?;
+    pub(crate) fn close(self) -> anyhow::Result<u64> {
+        self.connection.close().map_err(|(_, error)| error)?;
         let folder = self.path.parent().context("a database lies in a folder")?;
         crate::machine::bytes_of(folder, FILE)
     }

@@ -58,7 +58,7 @@ pub(crate) async fn run(options: &Index, arguments: &Arguments) -> anyhow::Resul
     check(&first.time(index(&service.inside)).await?, options.skills)?;
     let ours = ours(&service, &skills, options).await?;
     service.stop().await?;
-    let floor = floor(folder.path(), &skills, options).await?;
+    let floor = floor(folder.path(), &skills, options)?;
     Ok(json!({
         "skills": options.skills,
         "cold_ms": ours.cold.wall().p50(),
@@ -201,40 +201,43 @@ async fn ours(service: &Service, skills: &[Skill], options: &Index) -> anyhow::R
     Ok(taken)
 }
 
-async fn floor(folder: &Path, skills: &[Skill], options: &Index) -> anyhow::Result<Taken> {
-    let mut bare = Bare::open(folder, FLOOR).await?;
+fn floor(folder: &Path, skills: &[Skill], options: &Index) -> anyhow::Result<Taken> {
+    let bare = Bare::open(folder, FLOOR)?;
     for skill in skills {
-        let values = [&*skill.name, &*skill.shelf, &*skill.description, &*skill.content];
         bare.commit(
             "INSERT INTO skill (name, shelf, description, content) VALUES (?, ?, ?, ?)",
-            &values,
-        )
-        .await?;
+            (&skill.name, &skill.shelf, &skill.description, &skill.content),
+        )?;
     }
     let mut taken = Taken::default();
     for _ in 0..options.runs {
-        let rows = sqlx::query_as("SELECT shelf, name, description FROM skill ORDER BY shelf, name");
-        let rows: Vec<(String, String, String)> = taken.cold.time(rows.fetch_all(bare.connection())).await?;
+        let rows = taken.cold.time_blocking(|| listed(bare.connection()))?;
         ensure!(rows.len() == skills.len(), "the bare table lost rows");
         for _ in 0..WARM {
-            let count = sqlx::query_scalar("SELECT max(rowid) FROM skill");
-            let count: i64 = taken.warm.time(count.fetch_one(bare.connection())).await?;
+            let count: i64 = taken.warm.time_blocking(|| {
+                let mut last = bare.connection().prepare_cached("SELECT max(rowid) FROM skill")?;
+                last.query_row((), |row| row.get(0))
+            })?;
             ensure!(count > 0, "the bare table is empty");
         }
     }
     for skill in (0..options.views).zip(skills.iter().cycle()).map(|(_, skill)| skill) {
-        let view = async {
-            let text: String = sqlx::query_scalar("SELECT content FROM skill WHERE name = ?")
-                .bind(&skill.name)
-                .fetch_one(bare.connection())
-                .await?;
-            bare.commit("UPDATE skill SET views = views + 1 WHERE name = ?", &[&skill.name])
-                .await?;
+        let text = taken.view.time_blocking(|| {
+            let mut select = bare
+                .connection()
+                .prepare_cached("SELECT content FROM skill WHERE name = ?")?;
+            let text: String = select.query_row((&skill.name,), |row| row.get(0))?;
+            bare.commit("UPDATE skill SET views = views + 1 WHERE name = ?", (&skill.name,))?;
             anyhow::Ok(text)
-        };
-        let text = taken.view.time(view).await?;
+        })?;
         ensure!(text.len() == skill.content.len(), "the bare text is cut");
     }
-    bare.close().await?;
+    bare.close()?;
     Ok(taken)
+}
+
+fn listed(bare: &rusqlite::Connection) -> rusqlite::Result<Vec<(String, String, String)>> {
+    let mut select = bare.prepare_cached("SELECT shelf, name, description FROM skill ORDER BY shelf, name")?;
+    let rows = select.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    rows.collect()
 }

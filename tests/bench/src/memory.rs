@@ -57,7 +57,7 @@ pub(crate) async fn run(options: &Memory, arguments: &Arguments) -> anyhow::Resu
     rig.stop().await?;
 
     let flushing = flush(folder.path(), options.writes)?;
-    let (inserting, selecting) = floor(folder.path(), &entries, options.snapshots).await?;
+    let (inserting, selecting) = floor(folder.path(), &entries, options.snapshots)?;
     let (scanning, walking) = scan(&lexicon, &mut random);
     let (worst, shape) = hardest();
     Ok(json!({
@@ -128,20 +128,23 @@ fn flush(folder: &Path, times: u32) -> anyhow::Result<Meter> {
     Ok(meter)
 }
 
-async fn floor(folder: &Path, entries: &[String], snapshots: u32) -> anyhow::Result<(Meter, Meter)> {
-    let mut bare = Bare::open(folder, FLOOR).await?;
+fn floor(folder: &Path, entries: &[String], snapshots: u32) -> anyhow::Result<(Meter, Meter)> {
+    let bare = Bare::open(folder, FLOOR)?;
     let (mut inserting, mut selecting) = (Meter::default(), Meter::default());
     for entry in entries {
-        let values = [entry.as_str()];
-        let insert = bare.commit("INSERT INTO entry (content) VALUES (?)", &values);
-        inserting.time(insert).await?;
+        inserting.time_blocking(|| bare.commit("INSERT INTO entry (content) VALUES (?)", (entry,)))?;
     }
     for _ in 0..snapshots {
-        let rows = sqlx::query_scalar("SELECT content FROM entry ORDER BY number DESC LIMIT ?").bind(KEPT);
-        let rows: Vec<String> = selecting.time(rows.fetch_all(bare.connection())).await?;
+        let rows = selecting.time_blocking(|| {
+            let mut select = bare
+                .connection()
+                .prepare_cached("SELECT content FROM entry ORDER BY number DESC LIMIT ?")?;
+            let rows = select.query_map((KEPT,), |row| row.get(0))?;
+            rows.collect::<Result<Vec<String>, _>>()
+        })?;
         ensure!(!rows.is_empty(), "the bare table is empty");
     }
-    bare.close().await?;
+    bare.close()?;
     Ok((inserting, selecting))
 }
 

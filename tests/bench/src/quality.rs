@@ -66,7 +66,7 @@ pub(crate) async fn run(options: &Quality, arguments: &Arguments) -> anyhow::Res
         let outcomes = Box::pin(outcomes(folder.path(), &set)).await?;
         let mut of_set = summary("", &outcomes);
         of_set.insert("questions".to_owned(), json!(outcomes.len()));
-        of_set.extend(summary("floor_", &floor_outcomes(folder.path(), &set).await?));
+        of_set.extend(summary("floor_", &floor_outcomes(folder.path(), &set)?));
         figures.insert(set.name.clone(), Value::Object(of_set));
     }
     Ok(json!({ "sets": figures, "unread": unread }))
@@ -99,14 +99,14 @@ async fn outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-async fn floor_outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {
-    let mut floor = Floor::load(folder, set).await?;
+fn floor_outcomes(folder: &Path, set: &Set) -> anyhow::Result<Vec<Outcome>> {
+    let floor = Floor::load(folder, set)?;
     let mut outcomes = Vec::with_capacity(set.questions.len());
     for question in &set.questions {
-        let found = floor.ask(set, question, LIMIT).await?;
+        let found = floor.ask(set, question, LIMIT)?;
         outcomes.push(compare(set, question, &found));
     }
-    floor.close().await?;
+    floor.close()?;
     Ok(outcomes)
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn run(options: &Options, arguments: &Arguments) -> anyhow::Res
     claiming.sort_unstable();
     sqlite.close().await;
 
-    let floor = floor(folder.path(), options.jobs).await?;
+    let floor = floor(folder.path(), options.jobs)?;
     Ok(json!({
         "jobs": options.jobs,
         "workers": options.workers,
@@ -75,7 +75,7 @@ async fn open(folder: &Path) -> anyhow::Result<Sqlite> {
     let options = SqliteOptions {
         migrator,
         readers: 2,
-        on_connect: None,
+        on_migrate: None,
         on_open: None,
     };
     Sqlite::open(folder.join("queue.db"), options)
@@ -125,20 +125,18 @@ async fn work_off(queue: &Arc<dyn Queue>, workers: u32) -> anyhow::Result<Vec<Du
     Ok(claims)
 }
 
-async fn floor(folder: &Path, jobs: u32) -> anyhow::Result<Meter> {
-    let mut bare = Bare::open(folder, FLOOR).await?;
+fn floor(folder: &Path, jobs: u32) -> anyhow::Result<Meter> {
+    let bare = Bare::open(folder, FLOOR)?;
     let mut meter = Meter::default();
     for number in 0..jobs {
         let id = format!("job-{number}");
-        let cycle = async {
+        meter.time_blocking(|| {
             let insert = "INSERT INTO job (id, payload, state) VALUES (?, ?, 'waiting')";
-            bare.commit(insert, &[&id, PAYLOAD]).await?;
-            let claim = "UPDATE job SET state = 'running' WHERE id = ?";
-            bare.commit(claim, &[&id]).await?;
-            bare.commit("UPDATE job SET state = 'done' WHERE id = ?", &[&id]).await
-        };
-        meter.time(cycle).await?;
+            bare.commit(insert, (&id, PAYLOAD))?;
+            bare.commit("UPDATE job SET state = 'running' WHERE id = ?", (&id,))?;
+            bare.commit("UPDATE job SET state = 'done' WHERE id = ?", (&id,))
+        })?;
     }
-    bare.close().await?;
+    bare.close()?;
     Ok(meter)
 }

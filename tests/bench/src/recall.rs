@@ -1,8 +1,8 @@
 //! `recall`: word-for-word search in a history that was loaded through recall-service.
 //!
 //! Time is that of the whole call in this process: request and answer encoded, access decided, query understood, index
-//! asked, conversations shown. The floor is one statement on an FTS5 table of the same texts ([`floor`]). What is found is
-//! compared with what a look at every message finds.
+//! asked, conversations shown. The floor is one statement on the same index, and one on the least index of the same texts
+//! ([`floor`]). What is found is compared with what a look at every message finds.
 
 mod floor;
 
@@ -21,7 +21,7 @@ use crate::measure::{Meter, Watch, per_second, ratio, rounded};
 use crate::rig::{PERSON, Rig};
 use crate::settle;
 
-use floor::Floor;
+use floor::{Least, Same};
 
 /// Conversations of an answer when time is taken: what the agent's tool asks for.
 const SHOWN: i32 = 3;
@@ -30,11 +30,18 @@ const COMPARED: usize = 10;
 /// Queries of each class that are run before time is taken.
 const WARM_UP: usize = 3;
 
+/// What a search is measured beside.
+struct Floors {
+    same: Same,
+    least: Least,
+}
+
 /// What is known of a class so far.
 #[derive(Debug, Default)]
 struct Tally {
     ours: Meter,
-    floor: Meter,
+    same: Meter,
+    least: Meter,
     found: usize,
     expected: usize,
     queries_with_all: usize,
@@ -62,7 +69,10 @@ pub(crate) async fn run(options: &Recall, arguments: &Arguments) -> anyhow::Resu
     let search = RecallClient::new(built.local_client().with_credentials(rig.person()?));
     let load_wall = settle::indexed(&search, &loading).await?;
     let load_cpu = loading.cpu();
-    let mut floor = Floor::load(folder.path(), &corpus).await?;
+    let floors = Floors {
+        same: Same::open(&folder.path().join("recall/bench.db"))?,
+        least: Least::load(folder.path(), &corpus)?,
+    };
 
     let mut classes = Map::new();
     for class in Class::ALL {
@@ -71,10 +81,11 @@ pub(crate) async fn run(options: &Recall, arguments: &Arguments) -> anyhow::Resu
             .zip(&truth)
             .filter(|(query, _)| query.class == class)
             .collect();
-        let tally = measure(&search, &mut floor, &of_class).await?;
+        let tally = measure(&search, &floors, &of_class).await?;
         classes.insert(class.name().to_owned(), figures(&tally));
     }
-    drop((search, store, built));
+    let Floors { same, least } = floors;
+    drop((search, store, built, same));
     rig.stop().await?;
     let messages = corpus.message_count();
     Ok(json!({
@@ -83,24 +94,26 @@ pub(crate) async fn run(options: &Recall, arguments: &Arguments) -> anyhow::Resu
         "load_s": rounded(load_wall.as_secs_f64()),
         "load_per_cpu_second": per_second(messages, load_cpu),
         "bytes_per_message": ratio(bytes_of(&folder.path().join("recall"), "bench.db")?, messages),
-        "floor_bytes_per_message": ratio(floor.close().await?, messages),
+        "least_bytes_per_message": ratio(least.close()?, messages),
         "classes": classes,
     }))
 }
 
 async fn measure(
     search: &RecallClient,
-    floor: &mut Floor,
+    floors: &Floors,
     queries: &[(&Query, &BTreeSet<usize>)],
 ) -> anyhow::Result<Tally> {
     for (query, _) in queries.iter().take(WARM_UP) {
         discover(search, query, SHOWN).await?;
-        floor.top(query).await?;
+        floors.same.top(query)?;
+        floors.least.top(query)?;
     }
     let mut tally = Tally::default();
     for (query, truth) in queries {
         tally.ours.time(discover(search, query, SHOWN)).await?;
-        tally.floor.time(floor.top(query)).await?;
+        tally.same.time_blocking(|| floors.same.top(query))?;
+        tally.least.time_blocking(|| floors.least.top(query))?;
         let answer = discover(search, query, i32::try_from(COMPARED)?).await?;
         let found = answer
             .iter()
@@ -133,13 +146,15 @@ async fn discover(search: &RecallClient, query: &Query, limit: i32) -> anyhow::R
 }
 
 fn figures(tally: &Tally) -> Value {
-    let (ours, floor) = (&tally.ours, &tally.floor);
+    let (ours, floor, least) = (&tally.ours, &tally.same, &tally.least);
     json!({
         "queries": ours.wall().count(),
         "p50_cpu_ms": ours.cpu().p50(),
         "p99_cpu_ms": ours.cpu().p99(),
         "floor_p50_cpu_ms": floor.cpu().p50(),
         "floor_p99_cpu_ms": floor.cpu().p99(),
+        "least_p50_cpu_ms": least.cpu().p50(),
+        "least_p99_cpu_ms": least.cpu().p99(),
         "p50_ms": ours.wall().p50(),
         "p99_ms": ours.wall().p99(),
         "floor_p50_ms": floor.wall().p50(),

@@ -31,7 +31,7 @@ impl SqliteAccessStore {
         let options = SqliteOptions {
             migrator: &MIGRATIONS,
             readers,
-            on_connect: None,
+            on_migrate: None,
             on_open: None,
         };
         Ok(Self {

@@ -116,7 +116,7 @@ impl Ledger {
             SqliteOptions {
                 migrator: &MIGRATIONS,
                 readers,
-                on_connect: None,
+                on_migrate: None,
                 on_open: None,
             },
         )

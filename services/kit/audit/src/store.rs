@@ -80,7 +80,7 @@ impl AuditStore {
         let options = SqliteOptions {
             migrator: &MIGRATIONS,
             readers,
-            on_connect: None,
+            on_migrate: None,
             on_open: None,
         };
         let sqlite = Sqlite::open(path, options).await?;

@@ -65,7 +65,7 @@ pub(crate) async fn open_with(folder: &TempDir, schemas: &[&str]) -> Sqlite {
     let options = SqliteOptions {
         migrator,
         readers: 2,
-        on_connect: None,
+        on_migrate: None,
         on_open: None,
     };
     Sqlite::open(folder.path().join("queue.db"), options)

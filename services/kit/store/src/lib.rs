@@ -6,7 +6,7 @@
 //! # async fn example() -> Result<(), steward_store::StoreError> {
 //! use steward_store::{Sqlite, SqliteOptions, StoreError};
 //!
-//! let options = SqliteOptions { migrator: &MIGRATIONS, readers: 4, on_connect: None, on_open: None };
+//! let options = SqliteOptions { migrator: &MIGRATIONS, readers: 4, on_open: None, on_migrate: None };
 //! let sqlite = Sqlite::open("data/memory/memory.db", options).await?;
 //! let id = "e1".to_owned();
 //! sqlite.update(move |db| db.execute("INSERT INTO entry (id) VALUES (?)", [id])).await?;
@@ -19,12 +19,10 @@
 //! Not here: tables, queries, domain errors. Those belong to the service that owns the database.
 #![warn(missing_docs)]
 
-mod batch;
 mod error;
 mod sqlite;
 
-pub use batch::Batch;
 pub use error::StoreError;
 pub use futures::future::BoxFuture;
 pub use rusqlite::{Error as SqlError, Row, ToSql, params};
-pub use sqlite::{Checkpoint, Db, OnConnect, OnOpen, Reader, Sql, Sqlite, SqliteOptions};
+pub use sqlite::{Checkpoint, Db, OnMigrate, OnOpen, Sql, Sqlite, SqliteOptions};

@@ -1,15 +1,16 @@
 //! The handle to one database: who may read, who may write, and how it is closed.
 
-mod connector;
-mod direct;
+mod connection;
+mod db;
 mod group;
 mod maintain;
 mod open;
 mod operation;
-mod readers;
+mod pool;
 #[cfg(test)]
 mod tests;
-mod write;
+mod update;
+mod view;
 mod write_back;
 
 use std::fs::File;
@@ -21,19 +22,16 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
-use self::direct::Pool;
-use self::readers::Readers;
-use self::write::Writer;
+use self::pool::Pool;
+use self::update::Writer;
 use self::write_back::WriteBack;
-use crate::StoreError;
 
-pub use direct::{Db, OnOpen, Sql};
+pub use connection::OnOpen;
+pub use db::{Db, Sql};
 pub use maintain::Checkpoint;
-pub use readers::Reader;
 
-/// Run on every new connection, writer and readers, before anything else uses it. For tokenizers and functions that
-/// SQLite keeps per connection.
-pub type OnConnect = for<'c> fn(&'c mut SqliteConnection) -> BoxFuture<'c, Result<(), sqlx::Error>>;
+/// [`OnOpen`] for the connection on which the schema is migrated.
+pub type OnMigrate = for<'c> fn(&'c mut SqliteConnection) -> BoxFuture<'c, Result<(), sqlx::Error>>;
 
 /// How to open a database.
 #[derive(Debug, Clone, Copy)]
@@ -42,10 +40,10 @@ pub struct SqliteOptions {
     pub migrator: &'static Migrator,
     /// Most read-only connections at a time, at least one. They are opened when needed and closed when idle.
     pub readers: u32,
-    /// See [`OnConnect`].
-    pub on_connect: Option<OnConnect>,
     /// See [`OnOpen`].
     pub on_open: Option<OnOpen>,
+    /// See [`OnMigrate`].
+    pub on_migrate: Option<OnMigrate>,
 }
 
 /// One open database: a single writer, in whose queue writes are served in order, and a few readers. Clones share it.
@@ -58,8 +56,7 @@ pub struct Sqlite {
 struct Inner {
     path: PathBuf,
     writer: Writer,
-    readers: Arc<Readers>,
-    pool: Arc<Pool>,
+    readers: Arc<Pool>,
     write_back: WriteBack,
     known_version: i64,
     /// One backup at a time: two with one target would write over each other.
@@ -74,20 +71,12 @@ impl Sqlite {
         &self.inner.path
     }
 
-    /// A read-only connection; it sees every write that was acknowledged before. Waits while all readers are busy.
-    ///
-    /// Two statements may see different states; begin a transaction on the connection where they must agree.
-    pub async fn read(&self) -> Result<Reader, StoreError> {
-        Readers::take(&self.inner.readers).await
-    }
-
     /// Waits for the writes and reads that were asked for before, writes the log back into the database file, and lets
     /// another process open it. Later calls on any clone answer [`StoreError::Closed`].
     pub async fn close(&self) {
         let _nobody_else = self.inner.write_back.running.lock().await;
         // Readers first: the last connection to close writes the log back, and only the writer can.
         self.inner.readers.close().await;
-        self.inner.pool.close().await;
         self.inner.writer.close().await;
         if let Err(error) = self.inner.lock.unlock() {
             tracing::warn!(path = %self.inner.path.display(), %error, "could not release the lock of a closed database");

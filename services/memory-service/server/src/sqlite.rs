@@ -36,7 +36,7 @@ impl SqliteMemoryStore {
         let options = SqliteOptions {
             migrator: &MIGRATIONS,
             readers,
-            on_connect: None,
+            on_migrate: None,
             on_open: None,
         };
         Ok(Self {

@@ -26,8 +26,8 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Registers the tokenizer on a new connection, before anything else uses it.
-pub(crate) fn register(connection: &mut SqliteConnection) -> BoxFuture<'_, Result<(), sqlx::Error>> {
+/// [`register_tokenizer`] for the connection on which the schema is migrated.
+pub(crate) fn register_to_migrate(connection: &mut SqliteConnection) -> BoxFuture<'_, Result<(), sqlx::Error>> {
     Box::pin(async move {
         let mut handle = connection.lock_handle().await?;
         // SAFETY: the pointer is that of a live connection, and while the guard lives no other thread uses it.
@@ -36,8 +36,9 @@ pub(crate) fn register(connection: &mut SqliteConnection) -> BoxFuture<'_, Resul
     })
 }
 
-/// [`register`] for a connection without a thread of its own.
-pub(crate) fn register_directly(connection: &rusqlite::Connection) -> Result<(), Box<dyn Error + Send + Sync>> {
+/// Registers the tokenizer `steward`, and the function that ranks, on a new connection, before anything else uses it. Without
+/// them the index of a team's file cannot be read.
+pub fn register_tokenizer(connection: &rusqlite::Connection) -> Result<(), Box<dyn Error + Send + Sync>> {
     // SAFETY: the pointer is that of a live connection, which no other thread can use while this one borrows it.
     unsafe { register_on(connection.handle()) }.map_err(Into::into)
 }

@@ -19,6 +19,7 @@ use steward_recall_core::{Search, SessionStore, Sessions};
 use steward_runtime::{Boot, Policy, StartError};
 
 pub use config::Config;
+pub use fts::register_tokenizer;
 
 /// The name under which the standard health service answers for the indexes of all teams: not serving while one of them is
 /// known to be damaged. The service itself goes on serving, and says of each answer whether it is complete.

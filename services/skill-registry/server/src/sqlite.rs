@@ -52,7 +52,7 @@ impl SqliteSkillStore {
         let options = SqliteOptions {
             migrator: &MIGRATIONS,
             readers,
-            on_connect: None,
+            on_migrate: None,
             on_open: None,
         };
         Ok(Self {

@@ -5,8 +5,6 @@
 
 use std::path::Path;
 
-use sqlx::Connection as _;
-
 use crate::floor::{Bare, written_out};
 
 use super::set::{Question, Set};
@@ -22,38 +20,29 @@ pub(super) struct Floor {
 
 impl Floor {
     /// With every message of the set.
-    pub(super) async fn load(folder: &Path, set: &Set) -> anyhow::Result<Self> {
-        let mut bare = Bare::open(folder, TABLE).await?;
-        let mut transaction = bare.connection().begin().await?;
+    pub(super) fn load(folder: &Path, set: &Set) -> anyhow::Result<Self> {
+        let bare = Bare::open(folder, TABLE)?;
+        let transaction = bare.connection().unchecked_transaction()?;
         let mut places = Vec::new();
         for (place, talk) in set.talks.iter().enumerate() {
             for (message, seq) in talk.messages.iter().zip(1..) {
                 places.push((place, seq));
-                sqlx::query("INSERT INTO bare (rowid, said) VALUES (?, ?)")
-                    .bind(i64::try_from(places.len())?)
-                    .bind(written_out(&message.text))
-                    .execute(&mut *transaction)
-                    .await?;
+                let row = (i64::try_from(places.len())?, written_out(&message.text));
+                bare.commit("INSERT INTO bare (rowid, said) VALUES (?, ?)", row)?;
             }
         }
-        transaction.commit().await?;
+        transaction.commit()?;
         Ok(Self { bare, places })
     }
 
     /// Places of the first conversations, each with the number of its best message.
-    pub(super) async fn ask(
-        &mut self,
-        set: &Set,
-        question: &Question,
-        limit: usize,
-    ) -> anyhow::Result<Vec<(usize, u64)>> {
+    pub(super) fn ask(&self, set: &Set, question: &Question, limit: usize) -> anyhow::Result<Vec<(usize, u64)>> {
         let Some(expression) = any_word(&question.text) else {
             return Ok(Vec::new());
         };
-        let rows: Vec<i64> = sqlx::query_scalar(BEST)
-            .bind(expression)
-            .fetch_all(self.bare.connection())
-            .await?;
+        let mut best = self.bare.connection().prepare_cached(BEST)?;
+        let rows = best.query_map((expression,), |row| row.get(0))?;
+        let rows: Vec<i64> = rows.collect::<Result<_, _>>()?;
         let mut found: Vec<(usize, u64)> = Vec::new();
         let places = rows.into_iter().filter_map(|row| {
             let at = usize::try_from(row).ok()?.checked_sub(1)?;
@@ -68,8 +57,8 @@ impl Floor {
         Ok(found)
     }
 
-    pub(super) async fn close(self) -> anyhow::Result<()> {
-        self.bare.close().await.map(drop)
+    pub(super) fn close(self) -> anyhow::Result<()> {
+        self.bare.close().map(drop)
     }
 }
 

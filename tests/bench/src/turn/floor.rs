@@ -2,12 +2,11 @@
 //! sessions at the same pace. No session, no prompt, no lease, no events: what nobody who keeps a conversation can save.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::{Pace, pace};
@@ -25,13 +24,13 @@ pub(super) async fn run(
     model: &Arc<Model>,
     texts: &Arc<Vec<String>>,
 ) -> anyhow::Result<Vec<Duration>> {
-    let bare = Arc::new(Mutex::new(Bare::open(folder, TABLE).await?));
+    let bare = Arc::new(Mutex::new(Bare::open(folder, TABLE)?));
     let http = reqwest::Client::builder().tcp_nodelay(true).build()?;
     let mut talking = JoinSet::new();
     for number in 0..options.sessions {
         let (bare, http, model, texts) = (Arc::clone(&bare), http.clone(), Arc::clone(model), Arc::clone(texts));
         let pace = pace(options, number);
-        talking.spawn(async move { talk(&bare, &http, &model, &texts, number, pace).await });
+        talking.spawn(async move { talk(bare, &http, &model, &texts, number, pace).await });
     }
     let mut added = Vec::new();
     while let Some(talk) = talking.join_next().await {
@@ -41,7 +40,7 @@ pub(super) async fn run(
 }
 
 async fn talk(
-    bare: &Mutex<Bare>,
+    bare: Arc<Mutex<Bare>>,
     http: &reqwest::Client,
     model: &Model,
     texts: &[String],
@@ -56,15 +55,25 @@ async fn talk(
         let mark = format!("f{number}t{turn}");
         let text = marked(&mark, &texts[usize::try_from(number + turn)? % texts.len()]);
         let began = Instant::now();
-        bare.lock().await.commit(INSERT, &[&session, &text]).await?;
+        insert(&bare, &session, &text).await?;
         let body = json!({"model": NAME, "stream": true, "messages": [{"role": "user", "content": text}]});
         let answer = http.post(&url).body(body.to_string()).send().await?.text().await?;
         ensure!(answer.contains("[DONE]"), "the model's answer has no end");
-        bare.lock().await.commit(INSERT, &[&session, &answer]).await?;
+        insert(&bare, &session, &answer).await?;
         let whole = began.elapsed();
         let models = model.time(&mark).context("the model was not asked")?;
         added.push(whole.saturating_sub(models));
         tokio::time::sleep(pace.pause).await;
     }
     Ok(added)
+}
+
+/// On a blocking thread: the others talk on while it is flushed.
+async fn insert(bare: &Arc<Mutex<Bare>>, session: &str, text: &str) -> anyhow::Result<()> {
+    let (bare, values) = (Arc::clone(bare), [session.to_owned(), text.to_owned()]);
+    let inserting = tokio::task::spawn_blocking(move || {
+        let bare = bare.lock().unwrap_or_else(PoisonError::into_inner);
+        bare.commit(INSERT, values)
+    });
+    inserting.await?
 }

@@ -2,9 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tracing::Instrument as _;
 
 use super::Sqlite;
-use super::write::to_the_end;
 use crate::StoreError;
 
 /// What a checkpoint did.
@@ -41,7 +43,14 @@ impl Sqlite {
     /// would, too; a second backup waits for the first.
     pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<(), StoreError> {
         let (sqlite, target) = (self.clone(), to.into());
-        to_the_end(async move { sqlite.copy(target).await }).await?
+        let copying = async move { sqlite.copy(target).await };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "awaited right here; close() waits for its reader"
+        )]
+        tokio::spawn(copying.in_current_span())
+            .await
+            .map_err(StoreError::unavailable)?
     }
 
     async fn copy(&self, target: PathBuf) -> Result<(), StoreError> {
@@ -64,21 +73,20 @@ impl Sqlite {
     pub async fn checkpoint(&self) -> Result<Checkpoint, StoreError> {
         // Two at a time would only find each other busy.
         let _nobody_else = self.inner.write_back.running.lock().await;
-        let (blocked, log_pages, moved_pages): (i64, i64, i64) = self
-            .inner
-            .writer
-            .with_direct(|connection| {
-                let found = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                })?;
-                Ok(found)
+        let inner = Arc::clone(&self.inner);
+        blocking(move || {
+            inner.writer.with(|connection| {
+                let checkpoint = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| {
+                    Ok(Checkpoint {
+                        blocked: row.get::<_, i64>(0)? != 0,
+                        log_pages: row.get(1)?,
+                        moved_pages: row.get(2)?,
+                    })
+                });
+                Ok(checkpoint?)
             })
-            .await?;
-        Ok(Checkpoint {
-            blocked: blocked != 0,
-            log_pages,
-            moved_pages,
         })
+        .await
     }
 }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use sqlx::Connection;
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 
-use super::connector::Connector;
-use super::direct::{Opener, Pool};
-use super::readers::Readers;
-use super::write::Writer;
+use super::connection::{BUSY_TIMEOUT, Opener};
+use super::pool::Pool;
+use super::update::Writer;
 use super::write_back::WriteBack;
 use super::{Inner, Sqlite, SqliteOptions};
 use crate::StoreError;
@@ -32,19 +31,9 @@ impl Sqlite {
             .await
             .map_err(StoreError::unavailable)??;
 
-        let connector = Connector::writer(&path, options.on_connect);
-        let mut connection = connector.connect().await?;
-        if let Err(error) = migrate(&mut connection, options.migrator).await {
-            // It is the error that matters.
-            let _ = connection.close().await;
-            return Err(error);
-        }
-        if let Err(error) = connection.close().await {
-            tracing::warn!(%error, "the connection that migrated did not close well");
-        }
-        let writer = Writer::new(connector, Opener::writer(&path, options.on_open));
-        let pool = Pool::new(Opener::reader(&path, options.on_open), options.readers);
-        let readers = Readers::new(Connector::reader(&path, options.on_connect), options.readers);
+        migrate(&path, options).await?;
+        let writer = Writer::new(Opener::writer(&path, options.on_open));
+        let readers = Pool::new(Opener::reader(&path, options.on_open), options.readers);
         let write_back = WriteBack::new(Opener::writer(&path, None));
         let known_version = known_version(options.migrator);
         Ok(Self {
@@ -52,7 +41,6 @@ impl Sqlite {
                 path,
                 writer,
                 readers,
-                pool,
                 write_back,
                 known_version,
                 backups: tokio::sync::Mutex::default(),
@@ -113,14 +101,38 @@ fn private_file() -> OpenOptions {
     options
 }
 
-async fn migrate(writer: &mut SqliteConnection, migrator: &'static Migrator) -> Result<(), StoreError> {
-    let found = applied_version(&mut *writer).await?;
+/// Brings the schema up to date, on a connection of its own: the migrator is sqlx's.
+async fn migrate(path: &Path, options: SqliteOptions) -> Result<(), StoreError> {
+    let connect = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        // What a migration erases must not stay readable in free pages (M-14).
+        .pragma("secure_delete", "ON");
+    let mut connection = SqliteConnection::connect_with(&connect).await?;
+    let migrated = async {
+        if let Some(hook) = options.on_migrate {
+            hook(&mut connection).await?;
+        }
+        bring_up_to_date(&mut connection, options.migrator).await
+    };
+    let migrated = migrated.await;
+    let closed = connection.close().await;
+    migrated?;
+    Ok(closed?)
+}
+
+async fn bring_up_to_date(connection: &mut SqliteConnection, migrator: &'static Migrator) -> Result<(), StoreError> {
+    let found = applied_version(&mut *connection).await?;
     let known = known_version(migrator);
     if found > known {
         return Err(StoreError::NewerSchema { found, known });
     }
     // Not `run`: of what that takes, the compiler cannot tell whether it can be sent between threads.
-    migrator.run_direct(None, writer, false).await?;
+    migrator.run_direct(None, connection, false).await?;
     Ok(())
 }
 

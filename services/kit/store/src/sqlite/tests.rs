@@ -1,23 +1,22 @@
 //! The promises of the crate, each tried on a real file.
 
-mod direct;
 mod group;
 mod hostile;
-mod pieces;
+mod view;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
+use rusqlite::Connection;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, Connection, SqlSafeStr};
+use sqlx::{AssertSqlSafe, SqlSafeStr};
 use steward_base::{ErrorKind, Fault};
 use tempfile::TempDir;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::StoreError;
 
 const SCHEMA: &str = "
 CREATE TABLE parent (id TEXT PRIMARY KEY) STRICT;
@@ -47,8 +46,8 @@ fn options() -> SqliteOptions {
     SqliteOptions {
         migrator: migrator(&[(1, SCHEMA)]),
         readers: 2,
-        on_connect: None,
         on_open: None,
+        on_migrate: None,
     }
 }
 
@@ -69,79 +68,49 @@ async fn rig() -> Rig {
     }
 }
 
-async fn insert(connection: &mut SqliteConnection, id: &str) -> Result<(), StoreError> {
-    sqlx::query("INSERT INTO entry (id, text) VALUES (?, ?)")
-        .bind(id)
-        .bind(id)
-        .execute(connection)
-        .await?;
+fn insert(db: Db<'_>, id: &str) -> Result<(), StoreError> {
+    db.execute("INSERT INTO entry (id, text) VALUES (?, ?)", (id, id))?;
     Ok(())
 }
 
 async fn add(sqlite: &Sqlite, id: &'static str) -> Result<(), StoreError> {
-    sqlite.write(move |connection| insert(connection, id).boxed()).await
+    sqlite.update(move |db| insert(db, id)).await
 }
 
 async fn ids(sqlite: &Sqlite) -> Vec<String> {
-    let mut reader = sqlite.read().await.expect("a reader");
-    sqlx::query_scalar("SELECT id FROM entry ORDER BY id")
-        .fetch_all(&mut *reader)
-        .await
-        .expect("rows")
+    let all = |db: Db<'_>| {
+        db.all("SELECT id FROM entry ORDER BY id", (), |row| {
+            Ok::<_, StoreError>(row.get(0)?)
+        })
+    };
+    sqlite.view(all).await.expect("a view")
 }
 
-async fn pragma(connection: &mut SqliteConnection, name: &str) -> String {
-    let sql = AssertSqlSafe(format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}"));
-    sqlx::query_scalar(sql).fetch_one(connection).await.expect("a pragma")
+/// What counts for durability, consistency and erasure, and how long a lock is waited for, in milliseconds.
+fn settings(db: Db<'_>) -> Result<(String, [i64; 6]), StoreError> {
+    let values = [
+        db.value("PRAGMA synchronous", ())?,
+        db.value("PRAGMA foreign_keys", ())?,
+        db.value("PRAGMA busy_timeout", ())?,
+        db.value("PRAGMA journal_size_limit", ())?,
+        db.value("PRAGMA wal_autocheckpoint", ())?,
+        db.value("PRAGMA secure_delete", ())?,
+    ];
+    Ok((db.value("PRAGMA journal_mode", ())?, values))
 }
 
 #[tokio::test]
 async fn every_connection_is_durable_and_checks_foreign_keys() {
     let rig = rig().await;
-    let seen: Vec<(String, String)> = rig
-        .sqlite
-        .write(|connection| {
-            async move {
-                let mut seen = Vec::new();
-                for name in [
-                    "journal_mode",
-                    "synchronous",
-                    "foreign_keys",
-                    "journal_size_limit",
-                    "secure_delete",
-                ] {
-                    seen.push((name.to_owned(), pragma(connection, name).await));
-                }
-                Ok::<_, StoreError>(seen)
-            }
-            .boxed()
-        })
-        .await
-        .expect("pragmas");
-    let value = |wanted: &str| {
-        seen.iter()
-            .find(|(name, _)| name == wanted)
-            .map(|(_, value)| value.as_str())
-    };
-    assert_eq!(value("journal_mode"), Some("wal"));
-    assert_eq!(value("synchronous"), Some("2"), "2 is FULL");
-    assert_eq!(value("foreign_keys"), Some("1"));
-    assert_eq!(value("journal_size_limit"), Some("67108864"));
-    assert_eq!(value("secure_delete"), Some("1"));
-
-    let mut readers = [
-        rig.sqlite.read().await.expect("first"),
-        rig.sqlite.read().await.expect("second"),
-    ];
-    for reader in &mut readers {
-        assert_eq!(pragma(reader, "journal_mode").await, "wal");
-        assert_eq!(pragma(reader, "foreign_keys").await, "1");
-        let timeout: i64 = sqlx::query_scalar("PRAGMA busy_timeout")
-            .fetch_one(&mut **reader)
-            .await
-            .expect("timeout");
-        assert_eq!(timeout, 5_000, "milliseconds");
-    }
+    let wal = "wal".to_owned();
+    let on_writer = rig.sqlite.update(settings).await.expect("settings");
+    assert_eq!(
+        on_writer,
+        (wal.clone(), [2, 1, 5_000, 67_108_864, 16_384, 1]),
+        "2 is FULL"
+    );
+    let (mode, [synchronous, foreign_keys, busy_timeout, ..]) = rig.sqlite.view(settings).await.expect("settings");
+    assert_eq!((mode, synchronous, foreign_keys, busy_timeout), (wal, 2, 1, 5_000));
 }
 
 #[cfg(unix)]
@@ -161,54 +130,13 @@ async fn files_and_folders_are_private() {
 #[tokio::test]
 async fn an_error_rolls_everything_back() {
     let rig = rig().await;
-    let outcome: Result<(), StoreError> = rig
-        .sqlite
-        .write(|connection| {
-            async move {
-                insert(connection, "a").await?;
-                sqlx::query("INSERT INTO entry (id, text) VALUES ('a', 'other')")
-                    .execute(connection)
-                    .await?;
-                Ok(())
-            }
-            .boxed()
-        })
-        .await;
-    assert!(outcome.expect_err("the id is taken").violates("entry.id"));
+    let outcome = rig.sqlite.update(|db| {
+        insert(db, "a")?;
+        db.execute("INSERT INTO entry (id, text) VALUES ('a', 'other')", ())
+    });
+    assert!(outcome.await.expect_err("the id is taken").violates("entry.id"));
     assert_eq!(ids(&rig.sqlite).await, Vec::<String>::new());
     add(&rig.sqlite, "b").await.expect("the writer goes on");
-}
-
-#[tokio::test]
-async fn a_write_whose_caller_left_is_finished() {
-    let rig = rig().await;
-    let (started, has_started) = oneshot::channel();
-    let go_on = Arc::new(Notify::new());
-    let gate = Arc::clone(&go_on);
-    let sqlite = rig.sqlite.clone();
-    let mut callers = JoinSet::new();
-    let caller = callers.spawn(async move {
-        sqlite
-            .write(move |connection| {
-                async move {
-                    insert(connection, "first-half").await?;
-                    started.send(()).ok();
-                    gate.notified().await;
-                    insert(connection, "second-half").await
-                }
-                .boxed()
-            })
-            .await
-    });
-    has_started.await.expect("the write began");
-    caller.abort();
-    let left = callers.join_next().await.expect("one caller");
-    assert!(left.expect_err("the caller is gone").is_cancelled());
-    go_on.notify_one();
-
-    // Queued behind the abandoned write, so that its end is what this waits for.
-    add(&rig.sqlite, "third").await.expect("the writer is not poisoned");
-    assert_eq!(ids(&rig.sqlite).await, ["first-half", "second-half", "third"]);
 }
 
 #[tokio::test]
@@ -216,28 +144,18 @@ async fn a_panic_rolls_back_and_is_an_error() {
     let rig = rig().await;
     let outcome: Result<(), StoreError> = rig
         .sqlite
-        .write(|connection| {
-            async move {
-                insert(connection, "half").await?;
-                panic!("a bug")
-            }
-            .boxed()
-        })
+        .update(|db| insert(db, "half").map(|()| panic!("a bug")))
         .await;
+    assert!(matches!(outcome, Err(StoreError::Panicked)));
+    let in_the_midst = |db: Db<'_>| -> Result<(), StoreError> {
+        insert(db, "half")?;
+        db.all("SELECT id FROM entry", (), |_row| panic!("with a statement open"))
+            .map(|_: Vec<()>| ())
+    };
+    let outcome = rig.sqlite.update(in_the_midst).await;
     assert!(matches!(outcome, Err(StoreError::Panicked)));
     add(&rig.sqlite, "next").await.expect("the writer is not poisoned");
     assert_eq!(ids(&rig.sqlite).await, ["next"]);
-}
-
-#[tokio::test]
-async fn a_reader_cannot_write() {
-    let rig = rig().await;
-    let mut reader = rig.sqlite.read().await.expect("a reader");
-    let error = sqlx::query("DELETE FROM entry")
-        .execute(&mut *reader)
-        .await
-        .expect_err("read-only");
-    assert_eq!(crate::error::result_code(&error), Some(libsqlite3_sys::SQLITE_READONLY));
 }
 
 #[tokio::test]
@@ -306,41 +224,23 @@ async fn a_failed_migration_says_so() {
 async fn a_full_database_keeps_what_it_had_and_recovers() {
     let rig = rig().await;
     add(&rig.sqlite, "kept").await.expect("a write");
-    let error = rig
-        .sqlite
-        .write(|connection| {
-            async move {
-                let pages: i64 = sqlx::query_scalar("PRAGMA page_count")
-                    .fetch_one(&mut *connection)
-                    .await?;
-                let limit = AssertSqlSafe(format!("PRAGMA max_page_count = {}", pages + 1));
-                sqlx::query(limit).execute(&mut *connection).await?;
-                insert(connection, "lost").await?;
-                sqlx::query("INSERT INTO entry (id, text) VALUES ('big', hex(zeroblob(200000)))")
-                    .execute(connection)
-                    .await?;
-                Ok::<_, StoreError>(())
-            }
-            .boxed()
-        })
-        .await
-        .expect_err("no room");
+    let limited = |db: Db<'_>, pages: i64| db.value::<i64>(Sql::built(format!("PRAGMA max_page_count = {pages}")), ());
+    let error = rig.sqlite.update(move |db| {
+        let pages: i64 = db.value("PRAGMA page_count", ())?;
+        limited(db, pages + 1)?;
+        insert(db, "lost")?;
+        db.execute("INSERT INTO entry (id, text) VALUES ('big', hex(zeroblob(200000)))", ())
+    });
+    let error = error.await.expect_err("no room");
     assert!(matches!(error, StoreError::Full), "{error:?}");
     assert_eq!((error.kind(), error.reason()), (ErrorKind::Exhausted, "STORE_FULL"));
     assert_eq!(ids(&rig.sqlite).await, ["kept"]);
 
-    rig.sqlite
-        .write(|connection| {
-            async move {
-                sqlx::query("PRAGMA max_page_count = 4294967294")
-                    .execute(&mut *connection)
-                    .await?;
-                insert(connection, "after").await
-            }
-            .boxed()
-        })
-        .await
-        .expect("room again");
+    let after = rig.sqlite.update(move |db| {
+        limited(db, 4_294_967_294)?;
+        insert(db, "after")
+    });
+    after.await.expect("room again");
     assert_eq!(ids(&rig.sqlite).await, ["after", "kept"]);
 }
 
@@ -375,16 +275,7 @@ async fn constraints_are_told_apart_by_name() {
             "foreign key",
         ),
     ] {
-        let outcome: Result<(), StoreError> = rig
-            .sqlite
-            .write(move |connection| {
-                async move {
-                    sqlx::query(sql).execute(connection).await?;
-                    Ok(())
-                }
-                .boxed()
-            })
-            .await;
+        let outcome = rig.sqlite.update(move |db| db.execute(sql, ())).await;
         let error = outcome.expect_err(sql);
         assert!(error.violates(name), "{sql}: {error}");
     }
@@ -449,10 +340,7 @@ async fn the_log_is_written_back_beside_the_writes() {
     let before = size();
     for number in 0..200 {
         let id = format!("{number}-{}", "x".repeat(2_000));
-        let write = rig
-            .sqlite
-            .write(move |connection| async move { insert(connection, &id).await }.boxed());
-        write.await.expect("written");
+        rig.sqlite.update(move |db| insert(db, &id)).await.expect("written");
     }
     // Far from what a commit would write back by itself.
     while size() == before {
@@ -469,40 +357,19 @@ async fn the_log_is_written_back_beside_the_writes() {
 
 #[tokio::test]
 async fn the_hook_runs_on_the_writer_and_on_every_reader() {
-    fn hook(connection: &mut SqliteConnection) -> BoxFuture<'_, Result<(), sqlx::Error>> {
-        async move {
-            sqlx::query("CREATE TEMP TABLE hooked (id INTEGER)")
-                .execute(connection)
-                .await?;
-            Ok(())
-        }
-        .boxed()
+    fn hook(connection: &Connection) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(connection.execute_batch("CREATE TEMP TABLE hooked (id INTEGER)")?)
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = SqliteOptions {
-        on_connect: Some(hook),
+        on_open: Some(hook),
         ..options()
     };
     let sqlite = Sqlite::open(folder.path().join("x.db"), options).await.expect("opens");
-    let count = "SELECT count(*) FROM temp.sqlite_schema WHERE name = 'hooked'";
-    let on_writer: i64 = sqlite
-        .write(move |connection| {
-            async move { Ok::<_, StoreError>(sqlx::query_scalar(count).fetch_one(connection).await?) }.boxed()
-        })
-        .await
-        .expect("a count");
-    assert_eq!(on_writer, 1);
-    let (mut first, mut second) = (
-        sqlite.read().await.expect("a reader"),
-        sqlite.read().await.expect("a reader"),
-    );
-    for reader in [&mut first, &mut second] {
-        let on_reader: i64 = sqlx::query_scalar(count)
-            .fetch_one(&mut **reader)
-            .await
-            .expect("a count");
-        assert_eq!(on_reader, 1);
-    }
+    let hooked = |db: Db<'_>| db.exists("SELECT 1 FROM temp.sqlite_schema WHERE name = 'hooked'", ());
+    assert!(sqlite.update(hooked).await.expect("an answer"));
+    let (first, second) = tokio::join!(sqlite.view_beside(hooked), sqlite.view_beside(hooked));
+    assert!(first.expect("an answer") && second.expect("an answer"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -513,13 +380,8 @@ async fn writers_and_readers_do_not_meet_a_busy_database() {
         async move {
             for turn in 0..10 {
                 let id = format!("{writer}-{turn}");
-                sqlite
-                    .write(move |connection| async move { insert(connection, &id).await }.boxed())
-                    .await?;
-                let mut reader = sqlite.read().await?;
-                let _: i64 = sqlx::query_scalar("SELECT count(*) FROM entry")
-                    .fetch_one(&mut *reader)
-                    .await?;
+                sqlite.update(move |db| insert(db, &id)).await?;
+                let _: i64 = sqlite.view(|db| db.value("SELECT count(*) FROM entry", ())).await?;
             }
             Ok::<_, StoreError>(())
         }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
 
 use super::Inner;
-use super::direct::Opener;
-use super::maintain::blocking;
+use super::connection::Opener;
 use crate::StoreError;
 
 /// Pages in the log at which it is written back.
@@ -69,24 +69,22 @@ impl WriteBack {
     }
 }
 
-/// Something was committed; writes the log back in a task of its own if that is due.
+/// Something was committed; has the log written back on another thread if that is due.
 pub(super) fn committed(inner: &Arc<Inner>) {
     if !inner.write_back.is_due() {
         return;
     }
     let inner = Arc::clone(inner);
-    let work = async move {
+    // Ends by itself; close() waits for it.
+    drop(spawn_blocking(move || {
         let Ok(_alone) = inner.write_back.running.try_lock() else {
             return;
         };
         if inner.writer.is_closed() {
             return;
         }
-        let (writing, path) = (Arc::clone(&inner), inner.path.clone());
-        if let Err(error) = blocking(move || writing.write_back.run()).await {
-            tracing::warn!(path = %path.display(), %error, "the log could not be written back");
+        if let Err(error) = inner.write_back.run() {
+            tracing::warn!(path = %inner.path.display(), %error, "the log could not be written back");
         }
-    };
-    #[expect(clippy::disallowed_methods, reason = "ends by itself; close() waits for it")]
-    tokio::spawn(work);
+    }));
 }

@@ -86,8 +86,8 @@ pub(super) fn options() -> SqliteOptions {
     SqliteOptions {
         migrator: &MIGRATIONS,
         readers: READERS,
-        on_connect: Some(fts::register),
-        on_open: Some(fts::register_directly),
+        on_migrate: Some(fts::register_to_migrate),
+        on_open: Some(fts::register_tokenizer),
     }
 }
 
@@ -128,8 +128,7 @@ impl Teams {
 
     /// The team's database; `None` if it has none and should not get one. Stays open while the answer is held.
     pub(super) async fn get(&self, team: &TeamId, missing: Missing) -> Result<Option<Arc<TeamFile>>, Failure> {
-        let path = self.path(team);
-        if missing == Missing::Leave && !self.is_known(team) && !exists(&path).await? {
+        if missing == Missing::Leave && !self.is_known(team) && !exists(&self.path(team)).await? {
             return Ok(None);
         }
         let slot = self.slot(team);
@@ -137,6 +136,7 @@ impl Teams {
         if let Some(sqlite) = open.as_ref() {
             return Ok(Some(Arc::clone(sqlite)));
         }
+        let path = self.path(team);
         // Known, but closed since, or never opened because that failed.
         if exists(&path).await? {
             files::check_ours(&path).await?;

@@ -51,16 +51,11 @@ async fn a_backup_in_the_midst_of_writes_is_a_moment_of_the_database() {
     let rig = rig().await;
     let writes = async {
         for number in 0..60 {
-            rig.sqlite
-                .write(move |connection| {
-                    async move {
-                        insert(connection, &format!("{number:03}-a")).await?;
-                        insert(connection, &format!("{number:03}-b")).await
-                    }
-                    .boxed()
-                })
-                .await
-                .expect("a write");
+            let both = rig.sqlite.update(move |db| {
+                insert(db, &format!("{number:03}-a"))?;
+                insert(db, &format!("{number:03}-b"))
+            });
+            both.await.expect("a write");
         }
     };
     let target = |number: usize| rig.path.with_file_name(format!("copy-{number}.db"));
@@ -83,18 +78,8 @@ async fn a_backup_in_the_midst_of_writes_is_a_moment_of_the_database() {
 #[tokio::test]
 async fn of_two_backups_to_one_place_one_is_made_and_the_other_refused() {
     let rig = rig().await;
-    rig.sqlite
-        .write(|connection| {
-            async move {
-                sqlx::query("INSERT INTO entry (id, text) VALUES ('big', hex(zeroblob(2000000)))")
-                    .execute(connection)
-                    .await?;
-                Ok::<_, StoreError>(())
-            }
-            .boxed()
-        })
-        .await
-        .expect("a write");
+    let big = "INSERT INTO entry (id, text) VALUES ('big', hex(zeroblob(2000000)))";
+    rig.sqlite.update(move |db| db.execute(big, ())).await.expect("a write");
     let target = rig.path.with_file_name("copy.db");
     let (one, two) = tokio::join!(rig.sqlite.backup(&target), rig.sqlite.backup(&target));
     let refused = [one, two].into_iter().filter_map(Result::err).collect::<Vec<_>>();
@@ -125,49 +110,4 @@ async fn a_backup_whose_caller_left_is_finished() {
     }
     let copy = Sqlite::open(&target, options()).await.expect("it opens");
     assert_eq!(ids(&copy).await, ["a"]);
-}
-
-#[tokio::test]
-async fn an_operation_that_panics_before_its_first_step_or_with_an_open_row_leaves_the_writer_whole() {
-    let rig = rig().await;
-    let at_once: Result<(), StoreError> = rig.sqlite.write(|_| panic!("before any future")).await;
-    assert!(matches!(at_once, Err(StoreError::Panicked)));
-    let in_the_midst: Result<(), StoreError> = rig
-        .sqlite
-        .write(|connection| {
-            async move {
-                insert(connection, "half").await?;
-                let mut rows = sqlx::query("SELECT id FROM entry").fetch(connection);
-                let _row = futures::StreamExt::next(&mut rows).await;
-                panic!("with a statement open")
-            }
-            .boxed()
-        })
-        .await;
-    assert!(matches!(in_the_midst, Err(StoreError::Panicked)));
-    add(&rig.sqlite, "next").await.expect("the writer goes on");
-    assert_eq!(ids(&rig.sqlite).await, ["next"]);
-}
-
-/// An operation that waits for something else should bound its wait; what it did until then is undone.
-#[tokio::test]
-async fn an_operation_that_gives_up_waiting_rolls_back() {
-    let rig = rig().await;
-    let outcome: Result<(), StoreError> = rig
-        .sqlite
-        .write(|connection| {
-            async move {
-                insert(connection, "half").await?;
-                let never = std::future::pending::<()>();
-                match tokio::time::timeout(Duration::from_millis(1), never).await {
-                    Ok(()) => Ok(()),
-                    Err(_elapsed) => Err(StoreError::Closed),
-                }
-            }
-            .boxed()
-        })
-        .await;
-    assert!(matches!(outcome, Err(StoreError::Closed)));
-    add(&rig.sqlite, "next").await.expect("the writer goes on");
-    assert_eq!(ids(&rig.sqlite).await, ["next"]);
 }

@@ -45,7 +45,7 @@ async fn write_old_file(folder: &TempDir) {
         .filename(folder.path().join("red.db"))
         .create_if_missing(true);
     let mut connection = options.connect().await.unwrap();
-    crate::fts::register(&mut connection).await.unwrap();
+    crate::fts::register_to_migrate(&mut connection).await.unwrap();
     teams::MIGRATIONS
         .run_direct(Some(3), &mut connection, false)
         .await

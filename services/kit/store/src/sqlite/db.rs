@@ -37,7 +37,7 @@ impl fmt::Debug for Db<'_> {
 }
 
 impl<'c> Db<'c> {
-    pub(super) fn new(connection: &'c Connection) -> Self {
+    pub(in crate::sqlite) fn new(connection: &'c Connection) -> Self {
         Self { connection }
     }
 

@@ -1,34 +1,30 @@
-//! Connections whose statements run on the thread of whoever asks, without a thread of their own: a change of thread costs
-//! more than most statements ([ADR 0016]).
+//! How a connection is made: with which settings, and what runs on it before anything else. Its statements run on the thread of
+//! whoever asks, since a change of thread costs more than most of them ([ADR 0016]).
 //!
 //! [ADR 0016]: ../../../../adr/0016-statements-where-the-caller-is.md
 
-mod db;
-mod group;
-mod pool;
-mod update;
-mod view;
-
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::connector::{AT_LAST, BUSY_TIMEOUT, LOG_SIZE_LIMIT};
 use crate::StoreError;
 
-pub use db::{Db, Sql};
-pub(super) use group::run as run_group;
-pub(super) use pool::Pool;
-pub(super) use update::{AskedUpdate, Update};
-
+/// How long a statement waits for a lock. Within the process nothing contends (one writer); this is for a backup tool
+/// or a shell that somebody points at the file.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The log file is cut back to this size after a checkpoint, in bytes.
+const LOG_SIZE_LIMIT: i64 = 67_108_864;
+/// Pages in the log at which a commit writes it back itself, if nothing did it beside: as many as that size has.
+const AT_LAST: i64 = 16_384;
 /// Statements that a connection keeps prepared.
 const KEPT_PREPARED: usize = 128;
 
-/// Run on every new direct connection before anything else uses it. For tokenizers and functions that SQLite keeps per
-/// connection.
+/// Run on every new connection, writer and readers, before anything else uses it. For tokenizers and functions that SQLite keeps
+/// per connection.
 pub type OnOpen = fn(&Connection) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// Makes direct connections of one kind.
+/// Makes connections of one kind.
 #[derive(Debug)]
 pub(super) struct Opener {
     path: PathBuf,

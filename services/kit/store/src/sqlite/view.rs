@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{Connection, InterruptHandle};
 
 use super::Db;
-use crate::sqlite::maintain::blocking;
+use super::maintain::blocking;
 use crate::{Sqlite, StoreError};
 
 impl Sqlite {
@@ -15,7 +15,7 @@ impl Sqlite {
     /// For what is found by a key and is bounded: the thread does nothing else meanwhile. What may take longer than a
     /// millisecond is for [`Sqlite::view_beside`].
     pub async fn view<T, E: From<StoreError>>(&self, work: impl FnOnce(Db<'_>) -> Result<T, E>) -> Result<T, E> {
-        let lent = self.inner.pool.take().await?;
+        let lent = self.inner.readers.take().await?;
         at_one_moment(lent.connection()?, work)
     }
 
@@ -25,7 +25,7 @@ impl Sqlite {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let lent = self.inner.pool.take().await?;
+        let lent = self.inner.readers.take().await?;
         let stop = Stop::default();
         let running = Stop(Arc::clone(&stop.0));
         let span = tracing::Span::current();
@@ -48,8 +48,8 @@ impl Sqlite {
 
 impl Sqlite {
     /// SQLite does it outside of a transaction only.
-    pub(in crate::sqlite) async fn vacuum_into(&self, target: String) -> Result<(), StoreError> {
-        let lent = self.inner.pool.take().await?;
+    pub(super) async fn vacuum_into(&self, target: String) -> Result<(), StoreError> {
+        let lent = self.inner.readers.take().await?;
         blocking(move || {
             lent.connection()?.execute("VACUUM INTO ?", (target,))?;
             Ok(())

@@ -1,4 +1,7 @@
-//! The direct read-only connections: a few, opened when they are needed, closed when nobody used them for a while.
+//! The read-only connections: a few, opened when they are needed, closed when nobody used them for a while.
+//!
+//! Not a general pool: a connection to a file of this process does not go away by itself, so that none is asked whether it
+//! is still there.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,14 +12,14 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use super::{Opener, close};
+use super::connection::{Opener, close};
+use super::update::PATIENCE;
 use crate::StoreError;
-use crate::sqlite::write::PATIENCE;
 
 /// A connection that nobody used for this long is closed; each costs three descriptors and its pages.
 const IDLE: Duration = Duration::from_secs(30);
 
-pub(in crate::sqlite) struct Pool {
+pub(super) struct Pool {
     opener: Opener,
     most: u32,
     free: Arc<Semaphore>,
@@ -50,7 +53,7 @@ pub(super) struct Lent {
 }
 
 impl Pool {
-    pub(in crate::sqlite) fn new(opener: Opener, most: u32) -> Arc<Self> {
+    pub(super) fn new(opener: Opener, most: u32) -> Arc<Self> {
         let most = most.max(1);
         Arc::new(Self {
             opener,
@@ -90,7 +93,7 @@ impl Pool {
     }
 
     /// Waits for those on loan and closes all. Who waits for one, or asks later, gets [`StoreError::Closed`].
-    pub(in crate::sqlite) async fn close(&self) {
+    pub(super) async fn close(&self) {
         self.idle().closed = true;
         // An error: closed before.
         let all = self.free.acquire_many(self.most).await;
