@@ -3,7 +3,7 @@
 //! The in-memory store searches with it, and snippets and highlights of both stores come from it, as byte ranges that
 //! always lie on character boundaries.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use super::{Expr, Query, Term};
@@ -45,13 +45,14 @@ impl<'q> Searchable<'q> {
                 found.entry(whole(form)).or_default();
             }
         });
-        let mut exact: HashMap<&str, &mut Vec<Place>> = HashMap::new();
+        // In the order of their texts, as the map gives them. A text has many words, and a query few.
+        let mut exact: Vec<(&str, &mut Vec<Place>)> = Vec::new();
         let mut beginnings: Vec<(&str, &mut Vec<Place>)> = Vec::new();
         for (wanted, places) in &mut found {
             if wanted.prefix {
                 beginnings.push((wanted.text, places));
             } else {
-                exact.insert(wanted.text, places);
+                exact.push((wanted.text, places));
             }
         }
         let mut count = 0_usize;
@@ -65,8 +66,8 @@ impl<'q> Searchable<'q> {
                 start: token.start,
                 end: token.end,
             };
-            if let Some(places) = exact.get_mut(token.text) {
-                note(places, here);
+            if let Ok(at) = exact.binary_search_by_key(&token.text, |(wanted, _)| *wanted) {
+                note(exact[at].1, here);
             }
             for (beginning, places) in &mut beginnings {
                 if token.text.starts_with(*beginning) {

@@ -85,51 +85,63 @@ impl Question {
     /// Finds conversations, and reads what is shown of them.
     pub fn answer(&self, at: &dyn Snapshot) -> Result<Answer, Error> {
         let Self(wanted) = self;
-        let (hits, run) = hits_or_wider(at, wanted)?;
-        let widened = hits.iter().any(|(_, query)| *query != wanted.query);
+        let Found { hits, queries } = hits_or_wider(at, wanted)?;
         let looks: Vec<Look> = hits.iter().map(|(hit, _)| look(&wanted.asker, hit)).collect();
         let seen = at.look(self.team(), &looks)?;
         let mut budget = Budget::new();
         let mut conversations = Vec::with_capacity(hits.len());
         for ((hit, query), seen) in hits.iter().zip(seen) {
-            conversations.extend(seen.and_then(|seen| show(hit, seen, query, &mut budget)));
+            conversations.extend(seen.and_then(|seen| show(hit, seen, &queries[*query], &mut budget)));
         }
+        // The widest that found something; if nothing was found, the widest there is.
+        let run = hits.last().map_or(queries.last(), |(_, query)| queries.get(*query));
         Ok(Answer {
             conversations,
-            widened,
-            expression: run.to_text(),
+            widened: hits.iter().any(|(_, query)| *query > 0),
+            expression: run.unwrap_or(&wanted.query).to_text(),
             truncated: budget.is_truncated(),
             ..Answer::default()
         })
     }
 }
 
+/// Hits, each with the place of the query that found it.
+struct Found {
+    hits: Vec<(Hit, usize)>,
+    /// As typed, then wider and wider.
+    queries: Vec<Query>,
+}
+
 /// Hits for all words, filled up step by step by hits for any word where that finds too little and the caller did not
-/// say otherwise (`Q-8`). Each hit comes with the query that found it; the widest of them comes too.
-fn hits_or_wider(at: &dyn Snapshot, asked: &HitQuery) -> Result<(Vec<(Hit, Query)>, Query), Error> {
+/// say otherwise (`Q-8`).
+fn hits_or_wider(at: &dyn Snapshot, asked: &HitQuery) -> Result<Found, Error> {
     let (as_typed, limit) = (&asked.query, asked.limit);
     let exact = at.hits(asked)?;
     let too_few = exact.is_empty() || (as_typed.is_plain_list() && exact.len() < limit);
-    let mut hits: Vec<(Hit, Query)> = exact.into_iter().map(|hit| (hit, as_typed.clone())).collect();
+    let mut found = Found {
+        hits: exact.into_iter().map(|hit| (hit, 0)).collect(),
+        queries: vec![as_typed.clone()],
+    };
     if !too_few {
-        return Ok((hits, as_typed.clone()));
+        return Ok(found);
     }
     let mut wanted = asked.clone();
+    wanted.depth = WIDE_DEPTH;
     for wider in as_typed.widened() {
-        if hits.len() >= limit {
+        if found.hits.len() >= limit {
             break;
         }
         wanted.query = wider;
-        wanted.limit = limit + hits.len();
-        wanted.depth = WIDE_DEPTH;
+        wanted.limit = limit + found.hits.len();
+        let place = found.queries.len();
         for hit in at.hits(&wanted)? {
-            if hits.len() < limit && hits.iter().all(|(known, _)| known.root != hit.root) {
-                hits.push((hit, wanted.query.clone()));
+            if found.hits.len() < limit && found.hits.iter().all(|(known, _)| known.root != hit.root) {
+                found.hits.push((hit, place));
             }
         }
+        found.queries.push(wanted.query.clone());
     }
-    let run = hits.last().map_or(wanted.query, |(_, query)| query.clone());
-    Ok((hits, run))
+    Ok(found)
 }
 
 /// What is shown of a hit's conversation.

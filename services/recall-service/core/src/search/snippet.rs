@@ -1,5 +1,6 @@
 //! The part of a text that matches best, with the matches marked.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::query::Query;
@@ -21,10 +22,11 @@ const MAX_MATCHES: usize = 256;
 /// The best part of `text` for `query`: where most matches lie together, the earliest of equals. Without any match, the
 /// beginning. An ellipsis stands where text was left out.
 pub fn snippet(text: &str, query: &Query) -> String {
-    let text: String = text
-        .chars()
-        .filter(|&sign| sign != MATCH_START && sign != MATCH_END)
-        .collect();
+    let text = if text.contains([MATCH_START, MATCH_END]) {
+        Cow::Owned(text.replace([MATCH_START, MATCH_END], ""))
+    } else {
+        Cow::Borrowed(text)
+    };
     let mut matches = Searchable::new(&text, query).ranges();
     matches.truncate(MAX_MATCHES);
     let boundaries: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
