@@ -6,6 +6,7 @@ use crate::actor::Actor;
 use crate::error::Error;
 use crate::gate::{Action, Gate, Ruling};
 use crate::manage_skill::{Manage, ManageRequest};
+use crate::name::Scope;
 use crate::record::{NewRevision, SkillRecord, State};
 use crate::skills::{Skills, TRIES, commit_error, parse_name, refused, too_busy};
 use crate::store::{Change, Purge};
@@ -41,7 +42,9 @@ impl Skills {
             }
             if let State::Archived(archival) = &record.state
                 && archival.is_revocation()
+                && record.scope == Scope::Hub
             {
+                // Changed here, its tree may not be the revoked one; of all others the store knows whether theirs is.
                 return Err(refused(
                     actor,
                     record.full_name(),

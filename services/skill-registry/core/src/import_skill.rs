@@ -242,10 +242,15 @@ impl Skills {
                 conflicts,
             } = planned;
             let is_done = change.is_none() && conflicts.is_empty();
-            let Some(change) = change.filter(|_| !request.validate_only) else {
+            let Some(change) = change else {
                 return Ok((answer, is_done, conflicts));
             };
-            match self.store.commit(answered(change, key, &answer)?).await {
+            let committed = if request.validate_only {
+                self.store.dry_run(change).await
+            } else {
+                self.store.commit(answered(change, key, &answer)?).await
+            };
+            match committed {
                 Ok(()) => return Ok((answer, false, Vec::new())),
                 Err(CommitError::Answered(first)) => {
                     return Ok((read_answer::<Answer>(&first, key)?, false, Vec::new()));

@@ -20,7 +20,7 @@ use crate::record::{Files, Revision, SkillRecord, manifest, tree_hash};
 use crate::skills::Skills;
 use crate::store::Change;
 
-pub use from_hub::{Beside, HubSkill, LocalChanges, Taken};
+pub use from_hub::{Beside, BesideCopies, HubSkill, LocalChanges, Taken};
 
 /// Revisions read at once when the one that was installed last is looked for.
 const PAGE: u32 = 100;

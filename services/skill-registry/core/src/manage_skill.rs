@@ -150,14 +150,19 @@ impl Skills {
                 action => self.change(actor, request, action).await?,
             };
             self.check_not_rejected(actor, &managed.skill, &request.action).await?;
-            if request.validate_only {
-                return Ok(managed);
-            }
             if footing == Footing::Waits {
+                if request.validate_only {
+                    return Ok(managed);
+                }
                 return self.stage(actor, request, change, managed).await;
             }
-            change.answer = Some((key.clone(), answer::encode(&managed)?));
-            match self.store.commit(change).await {
+            let committed = if request.validate_only {
+                self.store.dry_run(change).await
+            } else {
+                change.answer = Some((key.clone(), answer::encode(&managed)?));
+                self.store.commit(change).await
+            };
+            match committed {
                 Ok(()) => return Ok(managed),
                 Err(CommitError::Answered(first)) => return read_answer(&first, key),
                 Err(error) => {

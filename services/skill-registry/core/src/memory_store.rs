@@ -330,6 +330,10 @@ impl SkillStore for InMemorySkillStore {
         Ok(())
     }
 
+    async fn dry_run(&self, change: Change) -> Result<(), CommitError> {
+        self.lock().check(&change)
+    }
+
     async fn commit(&self, change: Change) -> Result<(), CommitError> {
         let mut inner = self.lock();
         inner.check(&change)?;

@@ -201,6 +201,9 @@ pub trait SkillStore: BundleStore + ProposalStore + SecretStore + EraseStore + s
     /// use, or a skill that comes back into use.
     async fn commit(&self, change: Change) -> Result<(), CommitError>;
 
+    /// What [`SkillStore::commit`] would answer now. Nothing is kept of it.
+    async fn dry_run(&self, change: Change) -> Result<(), CommitError>;
+
     /// Destroys a skill with its revisions, what was read of it, the answers about it, writes to it that wait or waited for a
     /// decision, and blobs that nothing else uses.
     /// Leaves a line in the audit. Returns how many revisions there were.

@@ -8,12 +8,14 @@ pub(crate) mod config;
 mod mcp;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde_json::json;
@@ -24,6 +26,7 @@ use steward_runtime::tasks::TaskResult;
 use steward_skill_hub::error::Error;
 use steward_skill_hub::publish::Publication;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::hub::Hubs;
@@ -32,6 +35,9 @@ use crate::hub::Hubs;
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 /// Largest request that is read, in bytes: a question of the protocol and little else.
 const MAX_REQUEST: usize = 64 * 1024;
+
+/// Longest time from a request's head to its answer, the reading of its body included.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// What is given out, and to whom.
 #[derive(Debug, Clone)]
@@ -117,7 +123,16 @@ pub(crate) fn router(shelf: Shelf) -> Router {
         .route("/teams/{team}/.well-known/agent-skills/{skill}/{file}", get(archive))
         .route("/teams/{team}/mcp", post(mcp::answer))
         .layer(DefaultBodyLimit::max(MAX_REQUEST))
+        .layer(from_fn(|request, next: Next| in_time(next.run(request))))
         .with_state(shelf)
+}
+
+/// Who sends a body and does not end it, or asks for what takes too long, does not hold the connection for ever.
+async fn in_time(answer: impl Future<Output = Response>) -> Response {
+    match timeout(LONGEST, answer).await {
+        Ok(answer) => answer,
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+    }
 }
 
 /// Serves until the process stops.
@@ -195,4 +210,34 @@ fn given(headers: &HeaderMap, digest: &str, kind: &'static str, kept: &'static s
         return (StatusCode::NOT_MODIFIED, head).into_response();
     }
     (head, [(CONTENT_TYPE, kind)], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::pending;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_an_end_is_answered_in_time() {
+        let begun = Instant::now();
+        let answer = in_time(pending()).await;
+        assert_eq!(answer.status(), StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(begun.elapsed(), LONGEST);
+        let answer = in_time(async { StatusCode::NO_CONTENT.into_response() }).await;
+        assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+    }
+
+    /// Through the layers: a body whose end never comes.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_end_is_not_waited_for() {
+        let router = Router::new()
+            .route("/", post(|_: axum::body::Bytes| async { StatusCode::OK }))
+            .layer(from_fn(|request, next: Next| in_time(next.run(request))));
+        let body = Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+        let request = axum::http::Request::post("/").body(body).unwrap();
+        let answer = tower::ServiceExt::oneshot(router, request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::REQUEST_TIMEOUT);
+    }
 }

@@ -16,6 +16,7 @@ mod tests;
 mod write;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,6 +72,18 @@ impl SqliteSkillStore {
     /// Closes it, with the log written back.
     pub(crate) async fn close(&self) {
         self.sqlite.close().await;
+    }
+}
+
+/// How a change ended that is not to be kept.
+enum DryRun {
+    Passed,
+    Failed(Failure),
+}
+
+impl From<StoreError> for DryRun {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
     }
 }
 
@@ -216,6 +229,19 @@ impl SkillStore for SqliteSkillStore {
         let written = self.sqlite.update(move |db| write::commit(db, change)).await;
         failpoint::hit("skill.write.after");
         written.map_err(Failure::into_commit_error)
+    }
+
+    async fn dry_run(&self, change: Change) -> Result<(), CommitError> {
+        let tried = self.sqlite.update(move |db| -> Result<Infallible, DryRun> {
+            write::commit(db, change).map_err(DryRun::Failed)?;
+            // Undoes it.
+            Err(DryRun::Passed)
+        });
+        match tried.await {
+            Err(DryRun::Passed) => Ok(()),
+            Err(DryRun::Failed(failure)) => Err(failure.into_commit_error()),
+            Ok(never) => match never {},
+        }
     }
 
     async fn purge(&self, purge: Purge) -> Result<u64, CommitError> {

@@ -1,13 +1,15 @@
 //! What the hub puts into the library and takes out of it, in one transaction with what it keeps beside the library: lock,
 //! quarantine item, log. The gates are those of every write (`S-14`); who decides and why is the hub's.
 
+use std::pin::Pin;
+
 use async_trait::async_trait;
 use steward_base::names::{SkillId, TeamId};
 use steward_base::{FieldViolations, Origin};
 
 use super::Approved;
 use crate::actor::Actor;
-use crate::error::Error;
+use crate::error::{Error, StoreFault};
 use crate::gate::Action;
 use crate::manage_skill::{Manage, ManageRequest};
 use crate::name::Scope;
@@ -21,6 +23,14 @@ use crate::store::{Change, CommitError};
 pub trait Beside: Send + Sync {
     /// Applies the changes in their order together with what stands beside them, in one transaction.
     async fn commit(&self, changes: Vec<Change>) -> Result<(), CommitError>;
+}
+
+/// What is kept beside the library of a withdrawal, and knows which skills have its tree.
+#[async_trait]
+pub trait BesideCopies: Beside {
+    /// The skills of the team that have the tree as it is now, whose ever they are: those in use, where it is revoked; where
+    /// it is reinstated, those that were taken out of sight for that and whose place is free.
+    async fn copies(&self) -> Result<Vec<SkillRecord>, StoreFault>;
 }
 
 /// What becomes of changes that were made here since the last install (D-58).
@@ -62,118 +72,161 @@ pub struct Taken {
     pub set_aside: Vec<String>,
 }
 
+type Decision<'d, T> = Pin<Box<dyn Future<Output = Result<Decided<T>, Error>> + Send + 'd>>;
+
+/// Changes, what they are about for an error, and what comes of them.
+struct Decided<T> {
+    changes: Vec<Change>,
+    subject: String,
+    outcome: T,
+}
+
+impl Decided<()> {
+    fn plain(changes: Vec<Change>, subject: &str) -> Self {
+        Self {
+            changes,
+            subject: subject.to_owned(),
+            outcome: (),
+        }
+    }
+}
+
 impl Skills {
     /// Installs a skill of the hub, or updates it.
     pub async fn install_from_hub(&self, actor: &Actor, skill: &HubSkill, beside: &dyn Beside) -> Result<Taken, Error> {
-        let name =
-            parse_new_name(&skill.name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
+        let name = parse(&skill.name)?;
         self.seed(&actor.team).await?;
         let _turn = self.turn(&actor.team, name.as_str()).await;
-        for _ in 0..TRIES {
-            let (mut changes, set_aside) = self.make_way(actor, skill, &name).await?;
-            let (change, merged) = self.take_from_hub(actor, skill, &name).await?;
-            let record = change.record.clone();
-            if change.revision.is_some() {
-                changes.push(change);
-            }
-            match beside.commit(changes).await {
-                Ok(()) => {
-                    return Ok(Taken {
-                        skill: record,
-                        merged,
-                        set_aside,
-                    });
+        self.together(actor, beside, || {
+            Box::pin(async {
+                let (mut changes, set_aside) = self.make_way(actor, skill, &name).await?;
+                let (change, merged) = self.take_from_hub(actor, skill, &name).await?;
+                let taken = Taken {
+                    skill: change.record.clone(),
+                    merged,
+                    set_aside,
+                };
+                if change.revision.is_some() {
+                    changes.push(change);
                 }
-                Err(error) => {
-                    if let Some(error) = commit_error(error, actor, &record.full_name()) {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        Err(too_busy(name.as_str()))
+                Ok(Decided {
+                    changes,
+                    subject: taken.skill.full_name(),
+                    outcome: taken,
+                })
+            })
+        })
+        .await
     }
 
     /// Takes a skill of the hub out of use; one that is gone already is no error.
     pub async fn remove_from_hub(&self, actor: &Actor, name: &str, beside: &dyn Beside) -> Result<(), Error> {
-        let skill = parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
+        let skill = parse(name)?;
         let hub = as_hub(actor);
         let _turn = self.turn(&actor.team, name).await;
-        for _ in 0..TRIES {
-            let mut changes = Vec::new();
-            if let Some(record) = self.in_use(&hub, &Scope::Hub, &skill).await? {
-                self.pass_removal(&hub, &record, Action::Delete).await?;
-                let request = removal("uninstalled");
-                changes.push(self.set_aside(&hub, &request, &record, Action::Delete, "").await?.0);
-            }
-            match beside.commit(changes).await {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    if let Some(error) = commit_error(error, &hub, name) {
-                        return Err(error);
-                    }
+        self.together(&hub, beside, || {
+            Box::pin(async {
+                let mut changes = Vec::new();
+                if let Some(record) = self.in_use(&hub, &Scope::Hub, &skill).await? {
+                    self.pass_removal(&hub, &record, Action::Delete).await?;
+                    let request = removal("uninstalled");
+                    changes.push(self.set_aside(&hub, &request, &record, Action::Delete, "").await?.0);
                 }
-            }
-        }
-        Err(too_busy(name))
+                Ok(Decided::plain(changes, name))
+            })
+        })
+        .await
     }
 
-    /// Takes a skill of the hub out of sight because its tree is revoked, whatever is pinned and whatever schedules name;
-    /// one that is not in use is no error. Only [`Skills::show_from_hub`] brings it back.
-    pub async fn hide_from_hub(
+    /// Takes out of sight what has a revoked tree: the skill of the hub that was installed with it, whatever was changed
+    /// there since, and every copy of the tree in the team's library, whose ever it is (`H-2`). Whatever is pinned and
+    /// whatever schedules name; nothing in use is no error. Only [`Skills::show_reinstated`] brings all of it back.
+    pub async fn hide_revoked(
         &self,
         actor: &Actor,
-        name: &str,
+        installed: Option<&str>,
         reason: &str,
-        beside: &dyn Beside,
+        beside: &dyn BesideCopies,
     ) -> Result<(), Error> {
-        let skill = parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
+        let skill = installed.map(parse).transpose()?;
         let hub = as_hub(actor);
-        let _turn = self.turn(&actor.team, name).await;
-        for _ in 0..TRIES {
-            let mut changes = Vec::new();
-            if let Some(record) = self.in_use(&hub, &Scope::Hub, &skill).await? {
-                let request = removal(reason);
-                changes.push(self.set_aside(&hub, &request, &record, Action::Archive, "").await?.0);
-            }
-            match beside.commit(changes).await {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    if let Some(error) = commit_error(error, &hub, name) {
-                        return Err(error);
-                    }
+        let subject = installed.unwrap_or("what is revoked");
+        let _turn = self.turn(&actor.team, subject).await;
+        self.together(&hub, beside, || {
+            Box::pin(async {
+                let mut hidden = beside.copies().await?;
+                if let Some(skill) = &skill
+                    && let Some(record) = self.in_use(&hub, &Scope::Hub, skill).await?
+                {
+                    add(&mut hidden, record);
                 }
-            }
-        }
-        Err(too_busy(name))
+                let (request, mut changes) = (removal(reason), Vec::new());
+                for record in hidden {
+                    changes.push(self.set_aside(&hub, &request, &record, Action::Archive, "").await?.0);
+                }
+                Ok(Decided::plain(changes, subject))
+            })
+        })
+        .await
     }
 
-    /// Brings back what [`Skills::hide_from_hub`] took out of sight last; nothing to bring back is no error.
-    pub async fn show_from_hub(
+    /// Brings back what [`Skills::hide_revoked`] took out of sight last, except where another skill has the name by now;
+    /// nothing to bring back is no error.
+    pub async fn show_reinstated(
         &self,
         actor: &Actor,
-        name: &str,
+        installed: Option<&str>,
         reason: &str,
-        beside: &dyn Beside,
+        beside: &dyn BesideCopies,
     ) -> Result<(), Error> {
-        let skill = parse_new_name(name).map_err(|problem| Error::from(FieldViolations::one("skill", problem)))?;
+        let skill = installed.map(parse).transpose()?;
         let hub = as_hub(actor);
-        let _turn = self.turn(&actor.team, name).await;
+        let subject = installed.unwrap_or("what is reinstated");
+        let _turn = self.turn(&actor.team, subject).await;
+        self.together(&hub, beside, || {
+            Box::pin(async {
+                let mut shown = beside.copies().await?;
+                if let Some(skill) = &skill
+                    && let Some(record) = self.hidden(&hub, skill).await?
+                {
+                    shown.retain(|copy| copy.scope != Scope::Hub || copy.name != *skill);
+                    shown.push(record);
+                }
+                let mut changes = Vec::new();
+                for record in shown {
+                    changes.push(self.brought_back(&hub, &record, reason).await?.0);
+                }
+                Ok(Decided::plain(changes, subject))
+            })
+        })
+        .await
+    }
+
+    /// Decides on changes and commits them with what stands beside them, anew while others are quicker.
+    async fn together<'d, T>(
+        &self,
+        actor: &Actor,
+        beside: &dyn Beside,
+        decide: impl Fn() -> Decision<'d, T>,
+    ) -> Result<T, Error> {
+        let mut last = String::new();
         for _ in 0..TRIES {
-            let mut changes = Vec::new();
-            if let Some(record) = self.hidden(&hub, &skill).await? {
-                changes.push(self.brought_back(&hub, &record, reason).await?.0);
-            }
+            let Decided {
+                changes,
+                subject,
+                outcome,
+            } = decide().await?;
             match beside.commit(changes).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(outcome),
                 Err(error) => {
-                    if let Some(error) = commit_error(error, &hub, name) {
+                    if let Some(error) = commit_error(error, actor, &subject) {
                         return Err(error);
                     }
                 }
             }
+            last = subject;
         }
-        Err(too_busy(name))
+        Err(too_busy(&last))
     }
 
     /// The skill of this name that was hidden last, unless one is in use.
@@ -301,6 +354,16 @@ impl Skills {
             (Some(base), LocalChanges::Keep | LocalChanges::Merge) => base.clone(),
         };
         self.update(&hub, &approved, &record).await
+    }
+}
+
+fn parse(name: &str) -> Result<SkillId, Error> {
+    parse_new_name(name).map_err(|problem| FieldViolations::one("skill", problem).into())
+}
+
+fn add(records: &mut Vec<SkillRecord>, record: SkillRecord) {
+    if records.iter().all(|other| other.uid != record.uid) {
+        records.push(record);
     }
 }
 

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use steward_base::names::{TeamId, parse_user};
 use steward_base::{ErrorKind, Fault as _, FieldViolations, Origin, Timestamp, error_chain};
 use steward_skill_core::error::StoreFault;
-use steward_skill_core::install_skill::{Beside, HubSkill, LocalChanges};
+use steward_skill_core::install_skill::{Beside, BesideCopies, HubSkill, LocalChanges};
 use steward_skill_core::path::SkillPath;
-use steward_skill_core::record::{Files, tree_hash};
+use steward_skill_core::record::{Files, SkillRecord, tree_hash};
 use steward_skill_core::store::{Change, CommitError};
 use steward_skill_core::{Actor as Person, Error as LibraryError, Skills};
 use steward_skill_hub::audit::{Entry, Event};
@@ -76,6 +76,16 @@ impl Beside for Together<'_> {
                     source: "it was refused".into(),
                 }))
             }
+        }
+    }
+}
+
+#[async_trait]
+impl BesideCopies for Together<'_> {
+    async fn copies(&self) -> Result<Vec<SkillRecord>, StoreFault> {
+        match &self.rows {
+            Rows::Withdraw(withdrawn) => self.store.hub_copies(withdrawn).await,
+            Rows::Install(_) | Rows::Remove(_) => Ok(Vec::new()),
         }
     }
 }
@@ -280,7 +290,7 @@ impl HubStore for LibraryHubStore {
             skill: withdraw.skill.map(str::to_owned),
             happened: happened(withdraw.actor.team, withdraw.at, events),
         };
-        let Some((name, sight)) = withdraw.sight() else {
+        let Some(sight) = withdraw.sight() else {
             return Ok(self.store.hub_withdraw(Vec::new(), withdrawn).await?);
         };
         let reason = withdraw
@@ -294,8 +304,16 @@ impl HubStore for LibraryHubStore {
         };
         let person = person(withdraw.actor)?;
         let done = match sight {
-            Sight::Hide => self.skills.hide_from_hub(&person, name, reason, &together).await,
-            Sight::Show => self.skills.show_from_hub(&person, name, reason, &together).await,
+            Sight::Hide => {
+                self.skills
+                    .hide_revoked(&person, withdraw.skill, reason, &together)
+                    .await
+            }
+            Sight::Show => {
+                self.skills
+                    .show_reinstated(&person, withdraw.skill, reason, &together)
+                    .await
+            }
         };
         done.map_err(|error| together.told(&error))
     }

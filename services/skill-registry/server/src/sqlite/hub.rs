@@ -1,6 +1,7 @@
 //! The hub's tables: quarantine items, locks, accepted findings, the log. Each function is one transaction or a part of
 //! one; the bytes are blobs beside those of the library.
 
+mod copies;
 mod publications;
 mod read;
 mod revoked;
@@ -10,7 +11,8 @@ use std::collections::BTreeSet;
 
 use steward_base::error_chain;
 use steward_runtime::failpoint;
-use steward_skill_core::record::FileEntry;
+use steward_skill_core::error::StoreFault;
+use steward_skill_core::record::{FileEntry, SkillRecord};
 use steward_skill_core::store::{Change, CommitError};
 use steward_skill_hub::audit::Entry;
 use steward_skill_hub::error::StoreError as HubError;
@@ -145,6 +147,21 @@ impl SqliteSkillStore {
         self.sqlite
             .update(move |db| write::withdraw(db, changes, withdrawn))
             .await
+    }
+
+    /// The skills that a withdrawal takes out of sight, or that its end brings back.
+    pub(crate) async fn hub_copies(&self, withdrawn: &Withdrawn) -> Result<Vec<SkillRecord>, StoreFault> {
+        let (team, digest) = (withdrawn.happened.team.clone(), withdrawn.digest.clone());
+        let copies = if withdrawn.revokes() {
+            self.sqlite
+                .view_beside(move |db| copies::in_use(db, &team, &digest))
+                .await
+        } else {
+            self.sqlite
+                .view_beside(move |db| copies::hidden(db, &team, &digest))
+                .await
+        };
+        copies.map_err(|failure| failure.into_fault("find the copies of a tree"))
     }
 
     pub(crate) async fn hub_withdrawal(&self, team: &str, digest: &str) -> Result<Option<Withdrawal>, HubFailure> {

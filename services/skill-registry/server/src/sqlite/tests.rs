@@ -44,30 +44,33 @@ fn plain(files: Files) -> Tree {
         .collect()
 }
 
-/// As the hub does it, for a tree of which nothing is installed.
+/// The row alone: what is in use with the tree stays there, as if it had got there while the row was written.
 async fn set_revoked(store: SqliteSkillStore, team: TeamId, tree: Tree, revoked: bool) {
-    let at = steward_base::Timestamp::from_secs(1_795_910_400);
     let digest = tree.digest();
-    let after = revoked.then(|| Withdrawal {
+    let withdrawal = Withdrawal {
         digest: digest.clone(),
         standing: Standing::Revoked,
         cause: Cause::Person,
         by: "teams/red/users/ann".to_owned(),
         reason: "it phones home".to_owned(),
-        at,
-    });
-    let withdrawn = Withdrawn {
-        before: store.hub_withdrawal(team.as_str(), &digest).await.unwrap(),
-        digest,
-        after,
-        skill: None,
-        happened: Happened {
-            team: team.to_string(),
-            at,
-            events: Vec::new(),
-        },
+        at: steward_base::Timestamp::from_secs(1_795_910_400),
     };
-    store.hub_withdraw(Vec::new(), withdrawn).await.unwrap();
+    let content = serde_json::to_string(&withdrawal).unwrap();
+    let set = store.sqlite.update(move |db| {
+        if revoked {
+            db.execute(
+                "INSERT INTO hub_withdrawals (team, digest, force, content) VALUES (?, ?, 1, ?)",
+                [team.as_str(), &digest, &content],
+            )
+        } else {
+            db.execute(
+                "DELETE FROM hub_withdrawals WHERE team = ? AND digest = ?",
+                [team.as_str(), &digest],
+            )
+        }
+    });
+    let set: Result<usize, StoreError> = set.await;
+    assert_eq!(set.unwrap(), 1);
 }
 
 fn person() -> Actor {

@@ -169,7 +169,7 @@ fn check_revoked(
     }
 }
 
-fn check_place(db: Db<'_>, record: &SkillRecord) -> Result<(), Failure> {
+pub(super) fn check_place(db: Db<'_>, record: &SkillRecord) -> Result<(), Failure> {
     let others: Vec<(String, String)> = db.all(
         "SELECT category, name FROM skills \
          WHERE team = ? AND scope = ? AND owner = ? AND archived = 0 AND uid <> ?",

@@ -309,6 +309,26 @@ async fn h_1_a_search_tells_what_was_found_and_who_did_not_answer() {
     assert!(found.sources.contains(&"github".to_owned()));
 }
 
+/// Nothing found because nobody answered is told apart from nothing found: each source that is asked over the network has its
+/// failure.
+#[tokio::test]
+async fn h_1_a_search_that_finds_nothing_says_who_did_not_answer() {
+    let rig = rig().await;
+    let request = pb::SearchHubRequest {
+        parent: "teams/red".to_owned(),
+        query: rig.site.base(),
+        source_limit: 5,
+    };
+    let found = rig.ada().search_hub(request).await.unwrap();
+    assert!(found.results.is_empty(), "{found:?}");
+    let failed: Vec<&str> = found.failures.iter().map(|failure| &*failure.source).collect();
+    assert_eq!(
+        failed,
+        ["skills.sh", "clawhub", "lobehub", "browse.sh", "well-known"],
+        "{found:?}"
+    );
+}
+
 #[tokio::test]
 async fn another_teams_quarantine_and_locks_are_not_there() {
     let rig = rig().await;

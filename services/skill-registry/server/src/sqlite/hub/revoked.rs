@@ -41,7 +41,7 @@ fn is_yanked(entry: &str) -> bool {
 }
 
 /// The digests by which the hub can know these files.
-fn digests(db: Db<'_>, team: &str, files: &[FileEntry]) -> Result<BTreeSet<String>, Failure> {
+pub(super) fn digests(db: Db<'_>, team: &str, files: &[FileEntry]) -> Result<BTreeSet<String>, Failure> {
     let mut digests = BTreeSet::from([digest(files, &BTreeSet::new())]);
     // By the one file that tells skills apart best.
     let Some(telling) = files.iter().find(|file| file.path.is_skill_md()).or(files.first()) else {

@@ -8,13 +8,13 @@ use steward_skill_hub::audit::{Entry, Event};
 use steward_skill_hub::lock::Lock;
 use steward_skill_hub::quarantine::{Item, State};
 use steward_skill_hub::store::Installed;
-use steward_skill_hub::withdrawal::Withdrawal;
+use steward_skill_hub::withdrawal::{Standing, Withdrawal};
 use steward_skill_scanner::Suppression;
 use steward_store::{Db, params};
 
 use super::super::rows::signed;
 use super::super::write as library;
-use super::{HubFailure, read};
+use super::{HubFailure, copies, read};
 
 /// What goes into the log of a team.
 #[derive(Debug, Clone)]
@@ -61,6 +61,14 @@ pub(crate) struct Withdrawn {
     /// The skill that is installed with the digest.
     pub(crate) skill: Option<String>,
     pub(crate) happened: Happened,
+}
+
+impl Withdrawn {
+    /// Whether the tree is revoked afterwards.
+    pub(super) fn revokes(&self) -> bool {
+        let standing = self.after.as_ref().map(|after| after.standing);
+        standing == Some(Standing::Revoked)
+    }
 }
 
 pub(super) fn put_item(db: Db<'_>, stored: Stored) -> Result<(), HubFailure> {
@@ -169,6 +177,7 @@ pub(super) fn remove(db: Db<'_>, changes: Vec<Change>, removed: Removed) -> Resu
 }
 
 pub(super) fn withdraw(db: Db<'_>, changes: Vec<Change>, withdrawn: Withdrawn) -> Result<(), HubFailure> {
+    let revokes = withdrawn.revokes();
     let Withdrawn {
         digest,
         before,
@@ -203,6 +212,9 @@ pub(super) fn withdraw(db: Db<'_>, changes: Vec<Change>, withdrawn: Withdrawn) -
     failpoint::hit("hub.withdraw.inside");
     for change in changes {
         library::commit(db, change)?;
+    }
+    if revokes && !copies::in_use(db, &team, &digest)?.is_empty() {
+        return Err(HubFailure::Conflict("it was copied meanwhile"));
     }
     append(db, happened)
 }

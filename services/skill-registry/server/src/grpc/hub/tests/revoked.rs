@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use steward_base::{JobRef, Origin};
-use steward_client::{ExchangeClient, LibraryClient};
+use steward_client::{ExchangeClient, LibraryClient, SkillProposalClient};
 use steward_proto::hub::v1::HubStanding;
 use steward_proto::skill::v1::transition_result::Outcome;
 
@@ -163,4 +163,141 @@ async fn h_2_a_library_is_put_back_without_what_is_revoked() {
     );
     assert_eq!(rig.viewed("other").await.unwrap(), skill_md("other", SAFE));
     assert_eq!(reason(&rig.viewed("user/tidy").await.unwrap_err()), "ARCHIVED");
+}
+
+async fn create(rig: &Rig, skill: &str, scope: skill::SkillScope, validate_only: bool) -> Result<String, ClientError> {
+    let create = skill::ManageSkillRequest {
+        parent: "teams/red/users/ada".to_owned(),
+        skill: skill.to_owned(),
+        request_id: format!("create {skill} {scope:?}"),
+        validate_only,
+        action: Some(skill::manage_skill_request::Action::Create(skill::CreateSkill {
+            content: skill_md(skill, SAFE),
+            scope: scope.into(),
+            ..skill::CreateSkill::default()
+        })),
+        ..skill::ManageSkillRequest::default()
+    };
+    let managed = rig.skills().manage_skill(create).await?;
+    Ok(managed.skill.unwrap_or_default().name)
+}
+
+/// Copies in the library of a person and of the team, made before anybody knew; the digest says where they are.
+#[tokio::test]
+async fn h_2_a_revocation_reaches_every_copy_in_the_team_and_so_does_its_end() {
+    let rig = rig().await;
+    let mine = create(&rig, "tidy", skill::SkillScope::User, false).await.unwrap();
+    let ours = create(&rig, "tidy", skill::SkillScope::Team, false).await.unwrap();
+    create(&rig, "other", skill::SkillScope::User, false).await.unwrap();
+    let pin = skill::PinSkillRequest {
+        name: mine.clone(),
+        pinned: true,
+    };
+    rig.skills().pin_skill(pin).await.unwrap();
+    let (item, _) = bring(&rig.ada(), &rig.page("tidy", SAFE), "bring").await.unwrap();
+    let tree = item.report.unwrap().tree_sha256;
+    let digest = pb::HubSkill {
+        tree_sha256: tree,
+        ..pb::HubSkill::default()
+    };
+    revoke(&rig, &digest).await;
+    for copy in ["user/tidy", "team/tidy"] {
+        assert_eq!(reason(&rig.viewed(copy).await.unwrap_err()), "ARCHIVED", "{copy}");
+    }
+    for copy in [&mine, &ours] {
+        refused_as_revoked(restore(&rig, copy).await);
+    }
+    assert_eq!(rig.viewed("other").await.unwrap(), skill_md("other", SAFE));
+    let list = pb::ListHubAuditEntriesRequest {
+        parent: "teams/red".to_owned(),
+        ..pb::ListHubAuditEntriesRequest::default()
+    };
+    let log = rig.ada().list_hub_audit_entries(list).await.unwrap().entries;
+    assert_eq!(log.iter().filter(|entry| entry.action == "withdraw").count(), 1);
+    rig.ada().reinstate_hub_tree(reinstate(&digest)).await.unwrap();
+    for copy in ["user/tidy", "team/tidy"] {
+        assert_eq!(rig.viewed(copy).await.unwrap(), skill_md("tidy", SAFE), "{copy}");
+    }
+}
+
+/// A copy whose name was used again stays in the archive, holds up no other, and can be restored when the name is free.
+#[tokio::test]
+async fn h_2_a_copy_whose_place_is_taken_comes_back_when_it_is_free() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    let mine = create(&rig, "tidy", skill::SkillScope::User, false).await.unwrap();
+    revoke(&rig, &tidy).await;
+    import(&rig, "tidy", "Another one.", "i1").await.unwrap();
+    rig.ada().reinstate_hub_tree(reinstate(&tidy)).await.unwrap();
+    assert_eq!(rig.viewed("hub/tidy").await.unwrap(), skill_md("tidy", SAFE));
+    assert_eq!(rig.viewed("user/tidy").await.unwrap(), skill_md("tidy", "Another one."));
+    let list = skill::ListSkillsRequest {
+        parent: "teams/red/users/ada".to_owned(),
+        archived: true,
+        ..skill::ListSkillsRequest::default()
+    };
+    let set_aside = rig.skills().list_skills(list).await.unwrap().skills;
+    let copy = set_aside.iter().find(|skill| skill.name.starts_with(&mine)).unwrap();
+    let request = skill::ArchiveSkillRequest { name: mine.clone() };
+    rig.skills().archive_skill(request).await.unwrap();
+    restore(&rig, &copy.name).await.unwrap();
+    assert_eq!(rig.viewed("user/tidy").await.unwrap(), skill_md("tidy", SAFE));
+}
+
+#[tokio::test]
+async fn h_2_a_dry_run_answers_of_a_revoked_tree_what_a_real_run_does_and_keeps_nothing() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    uninstall(&rig).await;
+    let dry = |body: &str| skill::ImportSkillRequest {
+        parent: "teams/red/users/ada".to_owned(),
+        files: vec![skill::SkillContent {
+            path: "SKILL.md".to_owned(),
+            content: skill_md("tidy", body).into(),
+        }],
+        request_id: format!("dry {body}"),
+        replace: true,
+        validate_only: true,
+        ..skill::ImportSkillRequest::default()
+    };
+    let client = ExchangeClient::new(rig.built.local_client());
+    let client = client.with_credentials(rig.credentials("red", Role::Maintainer));
+    client.import_skill(dry(SAFE)).await.unwrap();
+    create(&rig, "tidy", skill::SkillScope::Team, true).await.unwrap();
+    revoke(&rig, &tidy).await;
+    refused_as_revoked(client.import_skill(dry(SAFE)).await);
+    refused_as_revoked(create(&rig, "tidy", skill::SkillScope::Team, true).await);
+    assert_eq!(reason(&rig.viewed("user/tidy").await.unwrap_err()), "SKILL_NOT_FOUND");
+    import(&rig, "tidy", "Another one.", "i1").await.unwrap();
+    client.import_skill(dry("A third.")).await.unwrap();
+    refused_as_revoked(client.import_skill(dry(SAFE)).await);
+    assert_eq!(rig.viewed("user/tidy").await.unwrap(), skill_md("tidy", "Another one."));
+}
+
+/// The proposal is made before its tree is revoked; it waits on.
+#[tokio::test]
+async fn h_2_a_proposal_whose_tree_is_revoked_is_not_accepted_and_waits_on() {
+    let rig = rig().await;
+    let tidy = installed(&rig, "tidy").await;
+    uninstall(&rig).await;
+    let mine = create(&rig, "tidy", skill::SkillScope::User, false).await.unwrap();
+    let client = SkillProposalClient::new(rig.built.local_client());
+    let client = client.with_credentials(rig.credentials("red", Role::Maintainer));
+    let propose = skill::ProposeSkillRequest {
+        parent: "teams/red/users/ada".to_owned(),
+        skill: mine,
+        request_id: "p1".to_owned(),
+        ..skill::ProposeSkillRequest::default()
+    };
+    let proposal = client.propose_skill(propose).await.unwrap().proposal.unwrap();
+    revoke(&rig, &tidy).await;
+    let accept = || skill::ApproveProposalRequest {
+        name: proposal.name.clone(),
+        ..skill::ApproveProposalRequest::default()
+    };
+    refused_as_revoked(client.approve_proposal(accept()).await);
+    assert_eq!(reason(&rig.viewed("team/tidy").await.unwrap_err()), "SKILL_NOT_FOUND");
+    rig.ada().reinstate_hub_tree(reinstate(&tidy)).await.unwrap();
+    client.approve_proposal(accept()).await.unwrap();
+    assert_eq!(rig.viewed("team/tidy").await.unwrap(), skill_md("tidy", SAFE));
 }

@@ -53,7 +53,7 @@ async fn h_2_a_revoked_skill_is_shown_to_no_agent_and_comes_back_by_a_maintainer
     let tidy = installed(&rig, "tidy").await;
     let pin = skill::PinSkillRequest {
         name: tidy.skill.clone(),
-        ..skill::PinSkillRequest::default()
+        pinned: true,
     };
     rig.skills().pin_skill(pin).await.unwrap();
     assert!(index(&rig).await.contains("tidy"));
