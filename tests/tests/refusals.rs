@@ -66,7 +66,7 @@ async fn a_search_that_no_source_answered_failed_and_one_that_some_answered_foun
     let (code, answer) = json(&stack, &["hub", "search", "tidy", "--limit", "3"]).await;
     assert_eq!(
         (code, answer["error"]["reason"].as_str()),
-        (Some(1), Some("UNAVAILABLE")),
+        (Some(1), Some("DEPENDENCY_UNAVAILABLE")),
         "{answer}"
     );
     let message = answer["error"]["message"].as_str().unwrap();

@@ -72,6 +72,10 @@ pub(super) fn hint(error: &ClientError) -> Option<&str> {
             "the server fetches from public https addresses only; an import takes a folder from this machine"
         }
         "FETCH_TIMEOUT" | "FETCH_LATER" => "try again later",
+        "HUB_NAME_TAKEN" => "`--replace` sets the other one aside; it can be restored",
+        "HUB_LOCAL_CHANGES" => {
+            "`steward hub plan` shows both; `--merge` unites them, `--give-up-changes` drops those made here"
+        }
         "HUB_NO_SOURCE" => "`steward hub search` gives references that a source takes",
         "HUB_ITEM_NOT_FOUND" => "`steward hub items` lists what is in quarantine",
         "HUB_SKILL_NOT_INSTALLED" => "`steward hub list` shows what the hub installed",

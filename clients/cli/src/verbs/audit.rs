@@ -9,10 +9,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use steward_base::{Clock as _, SystemClock};
 use steward_client::{AuditClient, ClientError};
 use steward_proto::access::v1 as pb;
+use steward_proto::methods::METHODS;
 
 use crate::Said;
 use crate::connect::{Connection, Session};
-use crate::fault::at_least_one;
+use crate::fault::{Fault, at_least_one};
 use crate::output::{Cell, Output, Tone, counted, gather, json_of, parse_time, printable, short, time, word};
 
 /// Verbs of `steward audit`.
@@ -34,7 +35,7 @@ pub struct Filter {
     /// Only of this person: id or full name.
     #[arg(long)]
     user: Option<String>,
-    /// Only of this method, service or package, for example `steward.memory.v1`.
+    /// Only of this method, service or package: `MemoryService/Apply`, `MemoryService`, `steward.memory.v1`.
     #[arg(long, default_value = "", hide_default_value = true)]
     method: String,
     /// Only with this outcome.
@@ -120,11 +121,36 @@ fn request(filter: &Filter, session: &Session) -> anyhow::Result<pb::ListAuditEv
             .user
             .as_deref()
             .map_or_else(String::new, |user| session.child("users", user)),
-        method: filter.method.clone(),
+        method: method(&filter.method)?,
         outcome: filter.outcome.map_or(pb::AuditOutcome::Unspecified, Into::into).into(),
         include_unattributed: filter.unattributed,
         ..pb::ListAuditEventsRequest::default()
     })
+}
+
+/// A method, service or package as servers take it. The list shows them without the package, and so they may be given. A word
+/// that fits none is refused: nothing would be found, and that would look like an answer.
+fn method(given: &str) -> Result<String, Fault> {
+    let paths = || METHODS.iter().map(|method| method.path.trim_start_matches('/'));
+    // What a server calls everything that it does not know.
+    if given.is_empty() || given == "_OTHER" || paths().any(|path| path.starts_with(given)) {
+        return Ok(given.to_owned());
+    }
+    let service = given.split('/').next().unwrap_or_default();
+    let whole = |path: &'static str| {
+        let (package, call) = path.split('/').next()?.rsplit_once('.')?;
+        let is_meant = call == service && (given == service || path.ends_with(given));
+        is_meant.then(|| format!("{package}.{given}"))
+    };
+    let found: BTreeSet<String> = paths().filter_map(whole).collect();
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(method), None) => Ok(method),
+        (Some(one), Some(other)) => Err(Fault::usage(format!("--method {given}: {one} or {other}?"))),
+        (None, _) => Err(Fault::usage(format!(
+            "--method {given}: no method, service or package of the contract is called so"
+        ))),
+    }
 }
 
 async fn ask(client: &AuditClient, request: &pb::ListAuditEventsRequest, limit: usize) -> Answer {
@@ -284,6 +310,22 @@ mod tests {
         assert_eq!(merge(answers(), 10).events.len(), 2);
         let cut = merge(answers(), 1);
         assert_eq!((cut.events.len(), cut.more), (1, true));
+    }
+
+    #[test]
+    fn a_method_is_taken_as_the_list_shows_it_and_one_that_there_is_not_is_refused() {
+        for (given, meant) in [
+            ("", ""),
+            ("_OTHER", "_OTHER"),
+            ("steward.memory.v1", "steward.memory.v1"),
+            ("MemoryService", "steward.memory.v1.MemoryService"),
+            ("HubService/SearchHub", "steward.hub.v1.HubService/SearchHub"),
+        ] {
+            assert_eq!(method(given).as_deref(), Ok(meant));
+        }
+        for wrong in ["nonsense", "MemoryService/Nothing", "Memory", "/"] {
+            assert_eq!(method(wrong).unwrap_err().reason, crate::fault::USAGE, "{wrong}");
+        }
     }
 
     #[test]

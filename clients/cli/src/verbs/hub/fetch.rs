@@ -46,7 +46,7 @@ fn somebody_looked(query: &str, answer: &pb::SearchHubResponse) -> Result<(), Fa
         .map(|failure| format!("{}: {}", failure.source, failure.problem));
     let problems: Vec<_> = problems.collect();
     Err(Fault::of(
-        "UNAVAILABLE",
+        "DEPENDENCY_UNAVAILABLE",
         format!("no source could be searched: {}", problems.join("; ")),
     ))
 }
@@ -181,7 +181,7 @@ mod tests {
             assert_eq!(looked, Ok(()), "{query} {failed:?}");
         }
         let silent = somebody_looked("tidy", &answer(&all, &["a", "b"], 0)).unwrap_err();
-        assert_eq!(silent.reason, "UNAVAILABLE");
+        assert_eq!(silent.reason, "DEPENDENCY_UNAVAILABLE");
         assert_eq!(
             silent.to_string(),
             "no source could be searched: a: no answer in time; b: no answer in time"
