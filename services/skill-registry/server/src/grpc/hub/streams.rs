@@ -10,6 +10,7 @@ use steward_proto::hub::v1 as pb;
 use steward_skill_hub::error::Error;
 use steward_skill_hub::hub::{Hub, Rescanned};
 use steward_skill_hub::quarantine::Item;
+use steward_skill_hub::store::Installed;
 use tonic::Status;
 
 use super::convert::{Known, item_to_pb, progress_to_pb, report_to_pb, skill_name, verdict_to_pb, withdrawal_to_pb};
@@ -92,16 +93,22 @@ async fn shown(hub: &Hub, person: &Person, fetched: Result<Item, Error>) -> Resu
     Ok(item_to_pb(team, &item, &Known::read(hub, team).await?))
 }
 
+/// Everything that is installed in the team of the request, and how much that is.
+async fn every(hub: &Hub, person: &Person, parent: &str) -> Result<(Vec<Installed>, u32), Error> {
+    let mut violations = FieldViolations::new();
+    person.check_parent(&mut violations, parent);
+    violations.into_result()?;
+    let all = hub.list(person.team.as_str()).await?;
+    let total = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    Ok((all, total))
+}
+
 pub(super) async fn check_hub_skills(
     hub: Hub,
     person: Person,
     request: &pb::CheckHubSkillsRequest,
 ) -> Result<Streamed<pb::CheckHubSkillsResponse>, Error> {
-    let mut violations = FieldViolations::new();
-    person.check_parent(&mut violations, &request.parent);
-    violations.into_result()?;
-    let all = hub.list(person.team.as_str()).await?;
-    let total = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let (all, total) = every(&hub, &person, &request.parent).await?;
     Ok(told(move |teller| async move {
         let team = person.team.as_str();
         let listed = hub.advisories().await;
@@ -134,11 +141,7 @@ pub(super) async fn rescan_hub_skills(
     person: Person,
     request: &pb::RescanHubSkillsRequest,
 ) -> Result<Streamed<pb::RescanHubSkillsResponse>, Error> {
-    let mut violations = FieldViolations::new();
-    person.check_parent(&mut violations, &request.parent);
-    violations.into_result()?;
-    let all = hub.list(person.team.as_str()).await?;
-    let total = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let (all, total) = every(&hub, &person, &request.parent).await?;
     Ok(told(move |teller| async move {
         for (position, installed) in (1..).zip(all) {
             let lock = installed.lock;
