@@ -81,6 +81,11 @@ pub enum ErrorReason {
     HubPublicationNotFound = 36,
     /// FAILED_PRECONDITION. The skill cannot be published: it is a person's own or a broken one. Metadata: `name`, `problem`.
     HubNotPublishable = 37,
+    /// FAILED_PRECONDITION. A signature in the skill does not hold for its files; no force lifts this. Metadata: `file`,
+    /// `problem`.
+    HubSignatureInvalid = 38,
+    /// FAILED_PRECONDITION. The operator requires the signature of a publisher, and there is none; no force lifts this.
+    HubSignatureRequired = 39,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -127,6 +132,8 @@ impl ErrorReason {
             Self::HubWithdrawalNotFound => "ERROR_REASON_HUB_WITHDRAWAL_NOT_FOUND",
             Self::HubPublicationNotFound => "ERROR_REASON_HUB_PUBLICATION_NOT_FOUND",
             Self::HubNotPublishable => "ERROR_REASON_HUB_NOT_PUBLISHABLE",
+            Self::HubSignatureInvalid => "ERROR_REASON_HUB_SIGNATURE_INVALID",
+            Self::HubSignatureRequired => "ERROR_REASON_HUB_SIGNATURE_REQUIRED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -174,6 +181,8 @@ impl ErrorReason {
                 Some(Self::HubPublicationNotFound)
             }
             "ERROR_REASON_HUB_NOT_PUBLISHABLE" => Some(Self::HubNotPublishable),
+            "ERROR_REASON_HUB_SIGNATURE_INVALID" => Some(Self::HubSignatureInvalid),
+            "ERROR_REASON_HUB_SIGNATURE_REQUIRED" => Some(Self::HubSignatureRequired),
             _ => None,
         }
     }
@@ -330,6 +339,44 @@ impl ::prost::Name for HubReport {
         "/steward.hub.v1.HubReport".into()
     }
 }
+/// A signature that a skill carries, verified with nothing but what the operator laid down.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HubSignature {
+    /// The file that holds it.
+    #[prost(string, tag = "1")]
+    pub file: ::prost::alloc::string::String,
+    /// What it says.
+    #[prost(enumeration = "HubSignatureState", tag = "2")]
+    pub state: i32,
+    /// Who vouched for the identity; of a verified one.
+    #[prost(string, tag = "3")]
+    pub issuer: ::prost::alloc::string::String,
+    /// The identity: an address or a URI; of a verified one.
+    #[prost(string, tag = "4")]
+    pub subject: ::prost::alloc::string::String,
+    /// When it was signed; of a verified one.
+    #[prost(message, optional, tag = "5")]
+    pub sign_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// The files that it covers; of a verified one.
+    #[prost(string, repeated, tag = "6")]
+    pub covers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Why it is invalid or unknown. May quote the skill: untrusted.
+    #[prost(string, tag = "7")]
+    pub problem: ::prost::alloc::string::String,
+    /// Whether it is verified and by a publisher that the operator named for where the skill came from.
+    #[prost(bool, tag = "8")]
+    pub by_publisher: bool,
+}
+impl ::prost::Name for HubSignature {
+    const NAME: &'static str = "HubSignature";
+    const PACKAGE: &'static str = "steward.hub.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "steward.hub.v1.HubSignature".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/steward.hub.v1.HubSignature".into()
+    }
+}
 /// What a revision brings on top of the one that is installed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HubChange {
@@ -359,7 +406,8 @@ impl ::prost::Name for HubChange {
         "/steward.hub.v1.HubChange".into()
     }
 }
-/// The word by which an item may be installed. It holds for these bytes, this scan, these rules and these capabilities.
+/// The word by which an item may be installed. It holds for these bytes, this scan, these rules, these capabilities and these
+/// signatures.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HubApproval {
     /// Who, `teams/{team}/users/{user}`; `policy` where no person was asked.
@@ -439,6 +487,12 @@ pub struct HubItem {
     /// What is known of a withdrawal of its tree; absent if there is none.
     #[prost(message, optional, tag = "17")]
     pub withdrawal: ::core::option::Option<HubWithdrawal>,
+    /// The signatures that it carries.
+    #[prost(message, repeated, tag = "18")]
+    pub signatures: ::prost::alloc::vec::Vec<HubSignature>,
+    /// Whether it is not installed without a signature by a publisher.
+    #[prost(bool, tag = "19")]
+    pub signature_required: bool,
 }
 impl ::prost::Name for HubItem {
     const NAME: &'static str = "HubItem";
@@ -501,6 +555,9 @@ pub struct HubSkill {
     /// What is known of a withdrawal of its tree; absent if there is none. A skill that is revoked is out of agents' sight.
     #[prost(message, optional, tag = "16")]
     pub withdrawal: ::core::option::Option<HubWithdrawal>,
+    /// The signatures that it carried when it was installed.
+    #[prost(message, repeated, tag = "17")]
+    pub signatures: ::prost::alloc::vec::Vec<HubSignature>,
 }
 impl ::prost::Name for HubSkill {
     const NAME: &'static str = "HubSkill";
@@ -722,6 +779,12 @@ pub struct HubPlan {
     /// What is known of a withdrawal of the newer tree; absent if there is none.
     #[prost(message, optional, tag = "11")]
     pub next_withdrawal: ::core::option::Option<HubWithdrawal>,
+    /// The signatures that the newer revision carries.
+    #[prost(message, repeated, tag = "12")]
+    pub signatures: ::prost::alloc::vec::Vec<HubSignature>,
+    /// Whether the newer revision is not installed without a signature by a publisher.
+    #[prost(bool, tag = "13")]
+    pub signature_required: bool,
 }
 impl ::prost::Name for HubPlan {
     const NAME: &'static str = "HubPlan";
@@ -1082,6 +1145,47 @@ impl HubStanding {
             "HUB_STANDING_REINSTATED" => Some(Self::Reinstated),
             "HUB_STANDING_YANKED" => Some(Self::Yanked),
             "HUB_STANDING_REVOKED" => Some(Self::Revoked),
+            _ => None,
+        }
+    }
+}
+/// What a signature that a skill carries says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum HubSignatureState {
+    /// Not given.
+    Unspecified = 0,
+    /// The operator gave nothing by which to verify it.
+    NotChecked = 1,
+    /// It holds for every file of the skill.
+    Verified = 2,
+    /// It does not hold: the skill is not installed.
+    Invalid = 3,
+    /// Nobody here can judge it; it is worth as much as none.
+    Unknown = 4,
+}
+impl HubSignatureState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "HUB_SIGNATURE_STATE_UNSPECIFIED",
+            Self::NotChecked => "HUB_SIGNATURE_STATE_NOT_CHECKED",
+            Self::Verified => "HUB_SIGNATURE_STATE_VERIFIED",
+            Self::Invalid => "HUB_SIGNATURE_STATE_INVALID",
+            Self::Unknown => "HUB_SIGNATURE_STATE_UNKNOWN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HUB_SIGNATURE_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "HUB_SIGNATURE_STATE_NOT_CHECKED" => Some(Self::NotChecked),
+            "HUB_SIGNATURE_STATE_VERIFIED" => Some(Self::Verified),
+            "HUB_SIGNATURE_STATE_INVALID" => Some(Self::Invalid),
+            "HUB_SIGNATURE_STATE_UNKNOWN" => Some(Self::Unknown),
             _ => None,
         }
     }
@@ -2505,8 +2609,8 @@ pub mod hub_service_client {
         }
         /// Installs an approved item, or updates what was installed from the same place. It is scanned once more; library, lock,
         /// item and log change together or not at all. One that is installed already stays so. Errors: HUB_ITEM_NOT_FOUND,
-        /// HUB_ITEM_STATE, HUB_POLICY_BLOCKED, HUB_STRUCTURE_REFUSED, HUB_APPROVAL_VOID, HUB_NAME_TAKEN, HUB_LOCAL_CHANGES,
-        /// HUB_CHANGED_MEANWHILE; of the library MERGE_CONFLICT, SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, GATE_REFUSED,
+        /// HUB_ITEM_STATE, HUB_POLICY_BLOCKED, HUB_STRUCTURE_REFUSED, HUB_SIGNATURE_INVALID, HUB_SIGNATURE_REQUIRED,
+        /// HUB_APPROVAL_VOID, HUB_NAME_TAKEN, HUB_LOCAL_CHANGES, HUB_CHANGED_MEANWHILE; of the library MERGE_CONFLICT, SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, GATE_REFUSED,
         /// PINNED.
         pub async fn install_hub_item(
             &mut self,
@@ -3052,8 +3156,8 @@ pub mod hub_service_server {
         >;
         /// Installs an approved item, or updates what was installed from the same place. It is scanned once more; library, lock,
         /// item and log change together or not at all. One that is installed already stays so. Errors: HUB_ITEM_NOT_FOUND,
-        /// HUB_ITEM_STATE, HUB_POLICY_BLOCKED, HUB_STRUCTURE_REFUSED, HUB_APPROVAL_VOID, HUB_NAME_TAKEN, HUB_LOCAL_CHANGES,
-        /// HUB_CHANGED_MEANWHILE; of the library MERGE_CONFLICT, SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, GATE_REFUSED,
+        /// HUB_ITEM_STATE, HUB_POLICY_BLOCKED, HUB_STRUCTURE_REFUSED, HUB_SIGNATURE_INVALID, HUB_SIGNATURE_REQUIRED,
+        /// HUB_APPROVAL_VOID, HUB_NAME_TAKEN, HUB_LOCAL_CHANGES, HUB_CHANGED_MEANWHILE; of the library MERGE_CONFLICT, SKILL_EXISTS, SKILL_INVALID, LIMIT_EXCEEDED, GATE_REFUSED,
         /// PINNED.
         async fn install_hub_item(
             &self,

@@ -23,3 +23,5 @@ pub mod source;
 pub mod sources;
 pub mod store;
 pub mod withdrawal;
+
+pub use steward_skill_provenance as provenance;

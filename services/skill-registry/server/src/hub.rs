@@ -5,6 +5,7 @@ pub(crate) mod config;
 mod library;
 mod official;
 mod rescan;
+pub(crate) mod signing;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -82,6 +83,7 @@ pub(crate) fn build(
     let lists = hub.advisories.clone();
     let advisories = (!lists.is_empty()).then(|| Advisories::new(&fetch, &boot.clock, lists));
     let official = official::read(&hub.official, &limits(config))?;
+    let signing = hub.signatures.policy()?;
     let with = |trust: &TrustList| {
         let sources = if hub.enabled {
             sources::all(&settings, official.clone(), trust, &fetch, &boot.clock)
@@ -99,6 +101,7 @@ pub(crate) fn build(
             open_items: hub.quarantine_items,
             advisories: advisories.clone(),
         })
+        .with_signing(signing.clone())
     };
     let hubs = Hubs {
         usual: with(&hub.trusted.iter().collect()),

@@ -35,6 +35,7 @@ pub(super) async fn list(limit: usize, session: &Session, output: &mut Output) -
 fn facts(entry: &pb::HubAuditEntry) -> String {
     let shown = [
         "verdict",
+        "signatures",
         "was",
         "decision",
         "reason",

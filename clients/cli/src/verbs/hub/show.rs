@@ -107,6 +107,7 @@ pub(super) fn item(output: &mut Output, item: Option<&pb::HubItem>) {
         output.warn(doubt);
     }
     report(output, item.report.as_ref());
+    signatures(output, &item.signatures, item.signature_required);
     if let Some(brings) = &item.change {
         output.line("");
         output.head("On top of what is installed");
@@ -135,6 +136,34 @@ pub(super) fn report(output: &mut Output, report: Option<&pb::HubReport>) {
     findings(output, &scanned.findings);
     if let Some(reaches) = &scanned.capabilities {
         capabilities(output, "reaches for", reaches);
+    }
+}
+
+pub(super) fn signatures(output: &mut Output, signatures: &[pb::HubSignature], required: bool) {
+    for signature in signatures {
+        let state = word(signature.state().as_str_name(), "HUB_SIGNATURE_STATE_");
+        let tone = match signature.state() {
+            pb::HubSignatureState::Invalid => Tone::Bad,
+            pb::HubSignatureState::Verified if signature.by_publisher => Tone::Good,
+            _ => Tone::Notice,
+        };
+        let whose = match signature.state() {
+            pb::HubSignatureState::Verified if signature.by_publisher => ", by its publisher",
+            pb::HubSignatureState::Verified => ", by nobody who is named here",
+            _ => "",
+        };
+        output.line("");
+        output.record(vec![
+            ("signature", signature.file.as_str().into()),
+            ("says", Cell::toned(format!("{state}{whose}"), tone)),
+            ("because", signature.problem.as_str().into()),
+            ("signed by", signature.subject.as_str().into()),
+            ("vouched by", signature.issuer.as_str().into()),
+            ("signed at", time(signature.sign_time.as_ref()).into()),
+        ]);
+    }
+    if required && !signatures.iter().any(|signature| signature.by_publisher) {
+        output.warn("a signature by its publisher is required, and there is none");
     }
 }
 
@@ -239,6 +268,7 @@ pub(super) fn skill(output: &mut Output, skill: Option<&pb::HubSkill>) {
         ("by", short(&skill.installed_by).into()),
     ]);
     withdrawal(output, skill.withdrawal.as_ref());
+    signatures(output, &skill.signatures, false);
 }
 
 pub(super) fn installed(output: &mut Output, answer: &pb::InstallHubItemResponse) {
@@ -338,6 +368,7 @@ pub(super) fn plan(output: &mut Output, plan: Option<&pb::HubPlan>) {
         output.warn(problem);
     }
     report(output, plan.report.as_ref());
+    signatures(output, &plan.signatures, plan.signature_required);
     if let Some(brings) = &plan.change {
         output.line("");
         output.head("On top of what is installed");

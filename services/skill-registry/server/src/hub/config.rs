@@ -10,8 +10,10 @@ use steward_runtime::{Problem, Secret};
 use steward_skill_hub::sources;
 use url::Url;
 
+use super::signing::SignatureConfig;
+
 /// Names of all sources.
-const SOURCES: [&str; 10] = [
+pub(super) const SOURCES: [&str; 10] = [
     "official",
     "index",
     "github",
@@ -81,6 +83,8 @@ pub struct HubConfig {
     pub advisories: Vec<String>,
     /// Hours between two looks at whether sources or advisories withdrew what is installed; 0 to look on demand only.
     pub check_hours: u32,
+    /// By what the signatures that skills carry are verified, and whose are asked for.
+    pub signatures: SignatureConfig,
 }
 
 /// A token and the host that may see it.
@@ -133,6 +137,7 @@ impl Default for HubConfig {
             tokens: Vec::new(),
             advisories: Vec::new(),
             check_hours: 24,
+            signatures: SignatureConfig::default(),
         }
     }
 }
@@ -188,6 +193,7 @@ impl HubConfig {
             problems.push(Problem::new("hub.quarantine_items", "must be 1 to 10000"));
         }
         problems.extend(self.wrong_lists());
+        problems.extend(self.signatures.validate());
         problems
     }
 

@@ -9,6 +9,7 @@ use steward_skill_hub::error::Error;
 use steward_skill_hub::hub::{Hub, Plan, Preview, Stage};
 use steward_skill_hub::lock::{Drift, Lock};
 use steward_skill_hub::policy::Trust;
+use steward_skill_hub::provenance::{Outcome, Provenance, Signed};
 use steward_skill_hub::publish::Publication;
 use steward_skill_hub::quarantine::{Approval, Item, State};
 use steward_skill_hub::source::Found;
@@ -113,6 +114,43 @@ pub(super) fn report_to_pb(report: &Report) -> pb::HubReport {
     }
 }
 
+fn signature_to_pb(signed: &Signed) -> pb::HubSignature {
+    let mut signature = pb::HubSignature {
+        file: signed.signature.file.clone(),
+        by_publisher: signed.by_publisher,
+        ..pb::HubSignature::default()
+    };
+    let state = match &signed.signature.outcome {
+        Outcome::NotChecked => pb::HubSignatureState::NotChecked,
+        Outcome::Verified {
+            issuer,
+            subject,
+            signed_at,
+            covers,
+        } => {
+            signature.issuer.clone_from(issuer);
+            signature.subject.clone_from(subject);
+            signature.sign_time = time_to_pb(*signed_at);
+            signature.covers.clone_from(covers);
+            pb::HubSignatureState::Verified
+        }
+        Outcome::Invalid { why } => {
+            signature.problem = why.to_string();
+            pb::HubSignatureState::Invalid
+        }
+        Outcome::Unknown { why } => {
+            signature.problem = why.to_string();
+            pb::HubSignatureState::Unknown
+        }
+    };
+    signature.set_state(state);
+    signature
+}
+
+fn signatures_to_pb(provenance: &Provenance) -> Vec<pb::HubSignature> {
+    provenance.signatures.iter().map(signature_to_pb).collect()
+}
+
 pub(super) fn change_to_pb(change: &Change) -> pb::HubChange {
     let new_findings = change.new_findings.iter();
     pb::HubChange {
@@ -165,6 +203,8 @@ pub(super) fn item_to_pb(team: &str, item: &Item, known: &Known) -> pb::HubItem 
         create_time: time_to_pb(item.created_at),
         publish_time: resolved.published_at.and_then(time_to_pb),
         withdrawal: item.report.as_ref().and_then(|report| known.of(team, &report.digest)),
+        signatures: signatures_to_pb(&item.provenance),
+        signature_required: item.provenance.required,
     }
 }
 
@@ -190,6 +230,7 @@ pub(super) fn skill_to_pb(team: &str, lock: &Lock, known: &Known) -> pb::HubSkil
         forced_reason: lock.forced.clone().unwrap_or_default(),
         item: format!("teams/{team}/hubItems/{}", lock.item),
         withdrawal: known.of(team, &lock.digest),
+        signatures: signatures_to_pb(&lock.provenance),
     }
 }
 
@@ -345,6 +386,8 @@ pub(super) fn plan_to_pb(team: &str, preview: Preview, diff: String, known: &Kno
         plan.change = next.change.as_ref().map(change_to_pb);
         plan.report = next.report.as_ref().map(report_to_pb);
         plan.problems = problems_to_pb(&next.problems);
+        plan.signatures = signatures_to_pb(&next.provenance);
+        plan.signature_required = next.provenance.required;
     }
     plan
 }

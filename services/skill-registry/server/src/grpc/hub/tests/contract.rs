@@ -9,6 +9,7 @@ use steward_proto::common::v1::ErrorReason as CommonReason;
 use steward_proto::hub::v1::ErrorReason;
 use steward_skill_hub::archive::ArchiveError;
 use steward_skill_hub::error::{Error, StoreError};
+use steward_skill_hub::provenance::{Barrier, Flaw};
 use steward_skill_hub::quarantine::State;
 use steward_skill_hub::source::SourceError;
 use steward_skill_hub::withdrawal::Standing;
@@ -87,6 +88,15 @@ fn every_error() -> Vec<Error> {
         Error::Blocked {
             verdict: Verdict::Caution,
             trust: "community",
+        },
+        Error::Signature {
+            barrier: Barrier::Unsigned,
+        },
+        Error::Signature {
+            barrier: Barrier::Invalid {
+                file: text(),
+                why: Flaw::Sum,
+            },
         },
         Error::ApprovalVoid { what: "w" },
         Error::NameTaken {
