@@ -11,8 +11,8 @@ use steward_runtime::Problem;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Most teams whose files are open at the same time. Each takes up to five threads and fifteen descriptors while it
-    /// is busy, and one thread and three descriptors when it is not.
+    /// Most teams whose files are open at the same time. Each takes up to sixteen descriptors while it is used, and
+    /// four otherwise.
     pub open_teams: usize,
     /// Largest message in bytes, its tool arguments and sent bytes included.
     pub message_bytes: u64,
