@@ -1,6 +1,7 @@
 //! Tells the linker of an optimised build to keep functions with the same instructions once: a fifth of the many that Rust makes of
 //! generic code.
 
+#[expect(clippy::disallowed_methods, reason = "a build script is told by the environment")]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);

@@ -39,7 +39,8 @@ pub async fn start(component: Component, config: Config, boot: &Boot) -> Result<
         .name
         .clone()
         .filter(|_| runs_turns && config.agent.model.base_url.is_some());
-    let built = build(component, config, boot).await?;
+    // Everything that five services need to begin, kept out of whoever waits for it.
+    let built = Box::pin(build(component, config, boot)).await?;
     let services = built.services().to_vec();
     let serving = serve(listener, built, &boot.tasks)?;
     Ok(Ready {

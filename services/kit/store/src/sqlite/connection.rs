@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::write_back;
 use crate::StoreError;
 
 /// How long a statement waits for a lock. Within the process nothing contends (one writer); this is for a backup tool
@@ -15,8 +16,6 @@ use crate::StoreError;
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The log file is cut back to this size after a checkpoint, in bytes.
 const LOG_SIZE_LIMIT: i64 = 67_108_864;
-/// Pages in the log at which a commit writes it back itself, if nothing did it beside: as many as that size has.
-const AT_LAST: i64 = 16_384;
 /// Statements that a connection keeps prepared.
 const KEPT_PREPARED: usize = 128;
 
@@ -63,9 +62,10 @@ impl Opener {
         connection.pragma_update(None, "foreign_keys", "ON")?;
         if self.writes {
             connection.pragma_update_and_check(None, "journal_size_limit", LOG_SIZE_LIMIT, |_| Ok(()))?;
-            connection.pragma_update_and_check(None, "wal_autocheckpoint", AT_LAST, |_| Ok(()))?;
             // What was erased must not stay readable in free pages (M-14).
             connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
+            // In the place of SQLite's own `wal_autocheckpoint`.
+            write_back::watch(&connection);
         }
         if let Some(hook) = self.on_open {
             hook(&connection).map_err(StoreError::unavailable)?;

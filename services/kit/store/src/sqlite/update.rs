@@ -229,8 +229,8 @@ impl Serving {
         };
         match group::run(&connection, writer) {
             After::Sound => {
+                write_back::committed(&self.inner, &connection);
                 *held = Some(connection);
-                write_back::committed(&self.inner);
             }
             After::Unsure => close(connection, false),
         }

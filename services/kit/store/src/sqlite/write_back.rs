@@ -1,11 +1,16 @@
 //! Writing the log back into the database file, beside the writes. Left to itself, SQLite does it in the midst of a commit, and
 //! whoever waits for that one waits for a thousand pages and two more flushes.
 //!
-//! Nothing depends on it: what is in the log is durable, and a commit still writes back itself if the log grows all the same.
+//! A log of which everything was written back is begun anew by the next write; one that is written over keeps its size, so that a
+//! flush writes pages and nothing else. So the last pages are written back between two commits, when none can come meanwhile.
+//!
+//! Nothing depends on it: what is in the log is durable, and is written back after a commit if the log grows all the same.
 
+use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use rusqlite::Connection;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
@@ -13,22 +18,38 @@ use super::Inner;
 use super::connection::Opener;
 use crate::StoreError;
 
-/// Pages in the log at which it is written back.
+/// Pages that came to the log at which they are written back.
+#[cfg(not(test))]
 const PAGES: i64 = 1_000;
-/// Commits after which it is looked at for the first time.
-const FIRST: u32 = 64;
-/// Most commits between two looks.
-const MOST: u32 = 1_024;
-/// What was committed meanwhile stays in the log, and only an empty one is begun anew; the second time it is little.
+/// So that a test need not write much.
+#[cfg(test)]
+const PAGES: i64 = 100;
+/// So few that are left are written back between two commits.
+const FEW: i64 = 64;
+/// Times that what has come meanwhile is written back beside the commits.
 const PASSES: u32 = 3;
+/// Pages in the log at which it is written back before the next commit: 64 MiB.
+const AT_LAST: i64 = 16_384;
 
-/// When it is due, and whether it runs.
+thread_local! {
+    /// Pages in the log after the last commit on this thread.
+    static LOG: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Has a connection that writes tell how long the log is.
+pub(super) fn watch(connection: &Connection) {
+    connection.wal_hook(Some(|_, pages| {
+        LOG.set(i64::from(pages));
+        Ok(())
+    }));
+}
+
+/// What is known of the log, and whether it is being written back.
 #[derive(Debug)]
 pub(super) struct WriteBack {
     opener: Opener,
-    commits: AtomicU32,
-    /// Commits until it is due: as many as have filled the log before.
-    due: AtomicU32,
+    /// Pages of the log that are in the database file.
+    moved: AtomicI64,
     /// Held while it runs, and by whoever closes or writes back in full.
     pub(super) running: Mutex<()>,
 }
@@ -37,41 +58,30 @@ impl WriteBack {
     pub(super) fn new(opener: Opener) -> Self {
         Self {
             opener,
-            commits: AtomicU32::new(0),
-            due: AtomicU32::new(FIRST),
+            moved: AtomicI64::new(0),
             running: Mutex::new(()),
         }
     }
 
-    /// Whether it is due with this commit.
-    fn is_due(&self) -> bool {
-        self.commits.fetch_add(1, Ordering::Relaxed) + 1 >= self.due.load(Ordering::Relaxed)
-    }
-
-    /// Writes it back, and counts how many commits fill it.
-    fn run(&self) -> Result<(), StoreError> {
-        let commits = self.commits.swap(0, Ordering::Relaxed);
-        let connection = self.opener.open()?;
-        let mut filled = 0;
-        for _ in 0..PASSES {
-            let (pages, moved): (i64, i64) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |row| {
-                Ok((row.get(1)?, row.get(2)?))
-            })?;
-            filled = filled.max(pages);
-            if moved >= pages {
-                break;
-            }
+    /// Whether it is due with a log of so many pages.
+    fn is_due(&self, pages: i64) -> bool {
+        if pages < self.moved.load(Ordering::Relaxed) {
+            // It was begun anew.
+            self.moved.store(0, Ordering::Relaxed);
         }
-        let due = i64::from(commits) * PAGES / filled.max(1);
-        let due = u32::try_from(due).unwrap_or(MOST).clamp(1, MOST);
-        self.due.store(due, Ordering::Relaxed);
-        Ok(())
+        pages - self.moved.load(Ordering::Relaxed) >= PAGES
     }
 }
 
-/// Something was committed; has the log written back on another thread if that is due.
-pub(super) fn committed(inner: &Arc<Inner>) {
-    if !inner.write_back.is_due() {
+/// Something was committed on this thread, by this connection.
+pub(super) fn committed(inner: &Arc<Inner>, connection: &Connection) {
+    let pages = LOG.get();
+    if pages >= AT_LAST
+        && let Err(error) = move_pages(connection)
+    {
+        tracing::warn!(path = %inner.path.display(), %error, "a long log could not be written back");
+    }
+    if !inner.write_back.is_due(pages) {
         return;
     }
     let inner = Arc::clone(inner);
@@ -80,11 +90,30 @@ pub(super) fn committed(inner: &Arc<Inner>) {
         let Ok(_alone) = inner.write_back.running.try_lock() else {
             return;
         };
-        if inner.writer.is_closed() {
-            return;
-        }
-        if let Err(error) = inner.write_back.run() {
-            tracing::warn!(path = %inner.path.display(), %error, "the log could not be written back");
+        match run(&inner) {
+            Ok(()) | Err(StoreError::Closed) => {}
+            Err(error) => tracing::warn!(path = %inner.path.display(), %error, "the log could not be written back"),
         }
     }));
+}
+
+fn run(inner: &Inner) -> Result<(), StoreError> {
+    let beside = inner.write_back.opener.open()?;
+    for _ in 0..PASSES {
+        let (pages, moved) = move_pages(&beside)?;
+        if pages - moved <= FEW {
+            break;
+        }
+    }
+    let (_, moved) = inner.writer.with(move_pages)?;
+    inner.write_back.moved.store(moved, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Moves what no reader needs in the log; how many pages that has, and how many of them are moved.
+fn move_pages(connection: &Connection) -> Result<(i64, i64), StoreError> {
+    let told = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |row| {
+        Ok((row.get(1)?, row.get(2)?))
+    });
+    Ok(told?)
 }
