@@ -72,7 +72,7 @@ impl Sqlite {
     }
 
     /// Waits for the writes and reads that were asked for before, writes the log back into the database file, and lets
-    /// another process open it. Later calls on any clone answer [`StoreError::Closed`].
+    /// another process open it. Later calls on any clone answer [`crate::StoreError::Closed`].
     pub async fn close(&self) {
         let _nobody_else = self.inner.write_back.running.lock().await;
         // Readers first: the last connection to close writes the log back, and only the writer can.
