@@ -1,8 +1,7 @@
 //! Writing: one transaction or savepoint per update, run to its end whatever becomes of the caller.
 //!
-//! Updates stand in one line. Whoever finds nobody serving the line serves what shares its commit, and leaves the rest to a
-//! blocking thread, which serves until the line is empty; what has come together while a commit ran is committed together
-//! ([`super::group`]).
+//! Updates stand in one line. Whoever finds nobody serving the line has it served, on a blocking thread, until it is empty; what
+//! has come together while a commit ran is committed together ([`super::group`]).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,9 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
-use tokio::task::{block_in_place, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tracing::Span;
 
@@ -26,10 +24,8 @@ use crate::StoreError;
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Sqlite {
-    /// Runs `work` as a whole and answers after it is committed and on disk. `Err` undoes it and nothing else.
-    ///
-    /// Where nobody writes, it runs and is committed at once, on the caller's thread; what else the caller's task does at the same
-    /// time, in a `join!` for example, waits for it.
+    /// Runs `work` as a whole, on a blocking thread, and answers after it is committed and on disk. `Err` undoes it and nothing
+    /// else.
     ///
     /// Work that begins ends, whatever becomes of the caller: it commits or rolls back as it would have when a client hung up or
     /// a deadline passed. A panic rolls back and answers [`StoreError::Panicked`].
@@ -54,7 +50,8 @@ impl Sqlite {
         };
         let place = Place::new(Box::new(asked));
         if let Some(serving) = self.inner.writer.stand_in_line(&self.inner, place.clone())? {
-            lead(serving);
+            // Not waited for: the answer says that it ran, and close() waits until the line is empty.
+            drop(spawn_blocking(move || serve(serving)));
         }
         let answered = match timeout(PATIENCE, &mut answer).await {
             Ok(answered) => answered,
@@ -238,20 +235,6 @@ impl Serving {
             After::Unsure => close(connection, false),
         }
     }
-}
-
-/// Serves the line as its first caller, on its thread, with what shares its commit: two changes of thread cost as much as a
-/// small commit. The runtime goes on with its other tasks on another thread meanwhile, where it has one. Whoever came meanwhile
-/// is served on a blocking thread.
-fn lead(mut serving: Serving) {
-    if Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
-        block_in_place(|| serving.serve_once());
-        if serving.is_done() {
-            return;
-        }
-    }
-    // Not waited for: the answer says that it ran, and close() waits until the line is empty.
-    drop(spawn_blocking(move || serve(serving)));
 }
 
 /// Serves the line until it is empty.

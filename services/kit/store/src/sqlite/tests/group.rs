@@ -207,22 +207,3 @@ async fn a_crash_in_the_midst_of_a_group_keeps_what_was_acknowledged_and_nothing
     assert_eq!(ids(&sqlite).await, ["acknowledged"]);
     assert_eq!(sqlite.integrity_check().await.expect("a check"), Vec::<String>::new());
 }
-
-/// On a runtime with several threads the first of the line serves it itself, and what comes meanwhile is kept all the same.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_of_the_line_serves_it_where_it_is_and_leaves_the_rest_to_another_thread() {
-    let rig = rig().await;
-    let held = held(&rig.sqlite, |db| db.execute("UPDATE entry SET size = 2", ()).map(drop)).await;
-    let second = behind(&rig.sqlite, "second");
-    waiting(&rig.sqlite, 1).await;
-    held.first.abort();
-    held.go_on.send(()).expect("it waits");
-    second.await.expect("it ran").expect("it is kept");
-    // The abandoned caller's work ended, in a thread that nothing can stop half way.
-    assert_eq!(ids(&rig.sqlite).await, ["first", "second"]);
-    let thread = std::thread::current().id();
-    let served = rig
-        .sqlite
-        .update(move |_| Ok::<_, StoreError>(std::thread::current().id() == thread));
-    assert!(served.await.expect("it ran"), "nobody served the line");
-}
