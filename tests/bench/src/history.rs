@@ -8,7 +8,7 @@ use crate::corpus::{Corpus, Message, Role, Session, Source};
 use crate::rig::{PERSON, TEAM};
 
 /// Most messages of one append when a history is loaded.
-const BATCH: usize = 500;
+pub(crate) const BATCH: usize = 500;
 
 /// Resource name of the conversation at `place`.
 pub(crate) fn name(place: usize) -> String {

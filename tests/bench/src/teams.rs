@@ -185,19 +185,23 @@ async fn load(store: &SessionStoreClient, team: u32, corpus: &Corpus) -> anyhow:
             request_id: format!("create-{id}"),
         };
         store.create_session(create).await?;
-        let append = pb::AppendMessagesRequest {
-            session: format!("{team}/sessions/{id}"),
-            acquire_lease: Some(pb::TurnLease {
-                turn: "t1".to_owned(),
-                holder: "bench".to_owned(),
-                ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
-            }),
-            release_lease: true,
-            request_id: "append".to_owned(),
-            messages: history::messages(session),
-            ..pb::AppendMessagesRequest::default()
-        };
-        store.append_messages(append).await?;
+        let mut last = 0;
+        for batch in history::messages(session).chunks(history::BATCH) {
+            let append = pb::AppendMessagesRequest {
+                session: format!("{team}/sessions/{id}"),
+                acquire_lease: Some(pb::TurnLease {
+                    turn: "t1".to_owned(),
+                    holder: "bench".to_owned(),
+                    ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+                }),
+                release_lease: true,
+                expected_seq: last,
+                request_id: format!("append-{last}"),
+                messages: batch.to_vec(),
+                ..pb::AppendMessagesRequest::default()
+            };
+            last = store.append_messages(append).await?.last_seq;
+        }
     }
     Ok(())
 }
