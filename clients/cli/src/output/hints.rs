@@ -77,6 +77,8 @@ pub(super) fn hint(error: &ClientError) -> Option<&str> {
             "`steward hub plan` shows both; `--merge` unites them, `--give-up-changes` drops those made here"
         }
         "HUB_NO_SOURCE" => "`steward hub search` gives references that a source takes",
+        "HUB_SIGNATURE_INVALID" => "`steward hub item` shows what is wrong with it; its publisher has to sign it anew",
+        "HUB_SIGNATURE_REQUIRED" => "an admin says in `skills.hub.signatures` who has to sign what comes from there",
         "HUB_ITEM_NOT_FOUND" => "`steward hub items` lists what is in quarantine",
         "HUB_SKILL_NOT_INSTALLED" => "`steward hub list` shows what the hub installed",
         "CURATION_RUN_NOT_FOUND" => "`steward curator history` lists the runs",
