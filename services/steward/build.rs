@@ -1,5 +1,4 @@
-//! Tells the linker of an optimised build to keep functions with the same instructions once: a fifth of the many that Rust makes of
-//! generic code.
+//! Tells the linker of an optimised build to keep functions with the same instructions once: generic code makes many of them.
 
 #[expect(clippy::disallowed_methods, reason = "a build script is told by the environment")]
 fn main() {
